@@ -1,0 +1,64 @@
+# Needs GNU make and Python 3.11 or newer; everything else goes into $(VENV).
+PYTHON ?= python3
+EXTRAS ?= test
+WORKERS ?= 2
+ARGS ?=
+VENV := .venv
+
+PY := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed-$(EXTRAS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup train test lint format lock clean
+.SILENT:
+
+help: ## show this list
+	echo "nam-jax: Neural Attention Memory for JAX"
+	sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	echo "Variables: PYTHON=python3.12  ARGS=\"...\"  EXTRAS=test,cuda12"
+
+setup: $(INSTALLED) ## create .venv and install (the others do it by themselves)
+
+train: $(INSTALLED) ## train the demonstration models (ARGS="..." is passed on)
+	$(PY) -m nam_jax.demo $(ARGS)
+
+test: export JAX_PLATFORMS ?= cpu
+test: lint ## check the style, then run the tests (ARGS="-k foo" selects)
+	$(PY) -m pytest -q $(or $(ARGS),-n $(WORKERS) --dist worksteal)
+
+lint: $(INSTALLED) ## check style and formatting
+	$(PY) -m ruff check --quiet --output-format concise .
+	$(PY) -m ruff format --check --quiet . || \
+	  { echo "Formatting differs: run 'make format'." >&2; exit 1; }
+
+format: $(INSTALLED) ## mend style and formatting in place
+	$(PY) -m ruff check --quiet --fix .
+	$(PY) -m ruff format .
+
+lock: $(VENV)/bin/pip ## renew constraints.txt for all supported Pythons
+	$(PY) -m pip install -qq uv
+	$(PY) -m uv pip compile setup.cfg --extra test --extra notebooks \
+	  --universal --python-version 3.11 --upgrade --no-annotate --quiet \
+	  --custom-compile-command "make lock" --output-file constraints.txt
+
+clean: ## remove .venv, builds and caches; runs/ stays
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/pip
+	echo "Installing nam-jax[$(EXTRAS)] into $(VENV); the first time takes minutes."
+	$(PY) -m pip install -qq --upgrade pip
+	$(PY) -m pip install -qq -e '.[$(EXTRAS)]' -c constraints.txt
+	touch $@
+
+# bin/pip is what venv writes last, so an interrupted creation is repeated.
+$(VENV)/bin/pip:
+	$(if $(call python_says_ok,import sys; assert sys.version_info >= (3, 11)),,\
+	  $(error nam-jax needs Python 3.11 or newer, and $(PYTHON) is \
+	  '$(shell { $(PYTHON) --version || true; } 2>&1)': try make PYTHON=python3.12))
+	$(if $(call python_says_ok,import ensurepip; import venv),,\
+	  $(error $(PYTHON) lacks the venv module: install it (python3-venv on Debian)))
+	$(PYTHON) -m venv $(VENV)
+
+python_says_ok = $(shell $(PYTHON) -c '$(1)' 2>/dev/null && echo ok)

@@ -1,0 +1,1 @@
+"""Algorithmic tasks as masked sequence completion: data only, numpy only."""

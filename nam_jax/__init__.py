@@ -1,0 +1,66 @@
+"""Neural Attention Memory for JAX: differentiable memory to read and write."""
+
+from nam_jax.baselines.dnc import DNC, DNCCell
+from nam_jax.baselines.lstm_attention import LSTMAttention
+from nam_jax.baselines.universal_transformer import UniversalTransformer
+from nam_jax.layers.attention_fn import linear_attention_fn, nam_attention_fn
+from nam_jax.layers.lsam import LSAM, LSAMCell
+from nam_jax.layers.lstm import LSTM
+from nam_jax.layers.nam_attention import NAMAttention
+from nam_jax.layers.nam_tm import NAMTuringMachine
+from nam_jax.layers.self_attention import SelfAttention
+from nam_jax.layers.transformer import TransformerBlock, TransformerEncoder
+from nam_jax.ops.chunked import memory_chunked
+from nam_jax.ops.linear_attention import linear_attention
+from nam_jax.ops.lsam import LSAMState
+from nam_jax.ops.memory import read, write
+from nam_jax.ops.normalize import unit
+from nam_jax.ops.outer_product import outer_product_attention
+from nam_jax.ops.recurrent import memory_scan
+from nam_jax.ops.tape import (
+  JUMP,
+  LEFT,
+  NO_OP,
+  RIGHT,
+  TRANSITIONS,
+  Tape,
+  Transition,
+  rewind,
+)
+from nam_jax.ops.tensor import TensorMemory
+
+__version__ = "0.1.0"
+
+__all__ = [
+  "DNC",
+  "JUMP",
+  "LEFT",
+  "LSAM",
+  "LSTM",
+  "NO_OP",
+  "RIGHT",
+  "TRANSITIONS",
+  "DNCCell",
+  "LSAMCell",
+  "LSAMState",
+  "LSTMAttention",
+  "NAMAttention",
+  "NAMTuringMachine",
+  "SelfAttention",
+  "Tape",
+  "TensorMemory",
+  "TransformerBlock",
+  "TransformerEncoder",
+  "Transition",
+  "UniversalTransformer",
+  "linear_attention",
+  "linear_attention_fn",
+  "memory_chunked",
+  "memory_scan",
+  "nam_attention_fn",
+  "outer_product_attention",
+  "read",
+  "rewind",
+  "unit",
+  "write",
+]

@@ -1,0 +1,13 @@
+"""The models that the paper compares with, besides the plain Transformer."""
+
+from nam_jax.baselines.dnc import DNC, DNCCell, DNCState
+from nam_jax.baselines.lstm_attention import LSTMAttention
+from nam_jax.baselines.universal_transformer import UniversalTransformer
+
+__all__ = [
+  "DNC",
+  "DNCCell",
+  "DNCState",
+  "LSTMAttention",
+  "UniversalTransformer",
+]

@@ -1,0 +1,136 @@
+"""Universal Transformer (Dehghani et al. 2019), a baseline.
+
+One Transformer block is applied again and again to all tokens. With adaptive
+halting (ACT; Graves 2016) every token decides after each step whether to stop:
+it then keeps its state, which others still attend to, and its output is the
+mean of its states, weighted by the probabilities of having stopped there.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+from nam_jax.layers import transformer
+
+
+class Halting(NamedTuple):
+  """How far each token has come."""
+
+  halted: Float[Array, "b s"]  # probability of having stopped so far
+  output: Float[Array, "b s d"]  # the states' weighted sum so far
+  ponder: Float[Array, "b s"]  # steps taken, plus the remainder once stopped
+
+
+def halt(
+  halting: Halting,
+  probability: Float[Array, "b s"],
+  state: Float[Array, "b s d"],
+  last: Bool[Array, ""],
+  threshold: float,
+) -> Halting:
+  """One step of ACT (Graves 2016, equations 5-7 and 12).
+
+  Args:
+    halting: before the step.
+    probability: of each token to stop after this step.
+    state: of each token after this step.
+    last: whether no further step follows, so that all tokens stop.
+    threshold: a token stops when its probabilities exceed it in sum.
+
+  Returns:
+    Where each token now is; `halted` is exactly 1 once it has stopped.
+  """
+  running = halting.halted < 1
+  stops = (halting.halted + probability > threshold) | last
+  remainder = 1 - halting.halted
+  weight = jnp.where(stops, remainder, probability)
+  weight = jnp.where(running, weight, 0)
+  cost = 1 + jnp.where(stops, remainder, 0)
+  return Halting(
+    jnp.where(running & stops, 1, halting.halted + weight),
+    halting.output + weight[..., None] * state,
+    halting.ponder + jnp.where(running, cost, 0),
+  )
+
+
+class UniversalTransformer(nn.Module):
+  """A shared `TransformerBlock`, applied `num_steps` times, and a LayerNorm.
+
+  Sinusoidal signals of position and step are added before every step. With
+  adaptive halting the mean ponder cost of the real tokens (number of steps
+  plus remainder; add it to the loss with a small weight) is sown as
+  `ponder_cost` into the collection `intermediates`.
+
+  Attributes:
+    attention: makes the attention layer; see `TransformerBlock`.
+    num_steps: number of steps; with adaptive halting the greatest number.
+    mlp_dim: inner width of the MLP.
+    halting_threshold: turns adaptive halting on, for instance 0.99.
+    dropout_rate: of the block.
+    dtype: of the computation.
+  """
+
+  attention: Callable[[], nn.Module]
+  num_steps: int
+  mlp_dim: int
+  halting_threshold: float | None = None
+  dropout_rate: float = 0.0
+  dtype: DTypeLike | None = None
+
+  def setup(self):
+    threshold = self.halting_threshold
+    if threshold is not None:
+      if not 0 < threshold <= 1:
+        raise ValueError(f"halting_threshold={threshold} is not in (0, 1]")
+      # Bias 1: about two steps at the start of training.
+      self.stop = nn.Dense(1, bias_init=nn.initializers.ones)
+    self.block = transformer.TransformerBlock(
+      self.attention, self.mlp_dim, self.dropout_rate, self.dtype
+    )
+    self.norm = nn.LayerNorm(dtype=self.dtype)
+
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> Float[Array, "b s d"]:
+    """Encodes embedded tokens; padding never changes a real output."""
+    b, s, d = x.shape
+    position = transformer.sinusoids(jnp.arange(s, dtype=jnp.float32), d)
+    time = jnp.arange(self.num_steps, dtype=jnp.float32)
+    adaptive = self.halting_threshold is not None
+
+    def step(self, carry, inputs):
+      state, halting = carry
+      time, last = inputs
+      signal = (position + time[None])[None]
+      new = self.block(state + signal.astype(x.dtype), mask=mask, train=train)
+      if adaptive:
+        running = halting.halted[..., None] < 1
+        wide = new.astype(jnp.float32)
+        probability = nn.sigmoid(self.stop(wide))[..., 0]
+        halting = halt(halting, probability, wide, last, self.halting_threshold)
+        new = jnp.where(running, new, state)
+      return (new, halting), None
+
+    scan = nn.scan(
+      step,
+      variable_broadcast="params",
+      variable_axes={"intermediates": 0},
+      split_rngs={"params": False, "dropout": True},
+    )
+    zeros = jnp.zeros((b, s))
+    halting = Halting(zeros, jnp.zeros((b, s, d)), zeros) if adaptive else None
+    inputs = transformer.sinusoids(time, d), time == self.num_steps - 1
+    (state, halting), _ = scan(self, (x, halting), inputs)
+    if not adaptive:
+      return self.norm(state)
+    real = jnp.ones((b, s)) if mask is None else mask.astype(jnp.float32)
+    cost = jnp.sum(real * halting.ponder) / jnp.maximum(jnp.sum(real), 1)
+    self.sow("intermediates", "ponder_cost", cost)
+    return self.norm(halting.output.astype(x.dtype))

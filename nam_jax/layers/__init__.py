@@ -1,0 +1,1 @@
+"""Flax linen layers over `nam_jax.ops`, one family a file."""

@@ -1,0 +1,143 @@
+"""Long Short-term Attention Memory layers (paper, section of that name)."""
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+from nam_jax.layers.nam_attention import head_width
+from nam_jax.ops import lsam, precision
+from nam_jax.ops.lsam import LSAMState
+
+
+class LSAMCell(nn.RNNCellBase):
+  """One LSAM step, for `nn.RNN` and for streaming.
+
+  Attributes:
+    features: width of the hidden state, all heads together.
+    num_heads: number of heads, one memory each.
+    dtype: of the input projection; states are float32 or wider.
+  """
+
+  features: int
+  num_heads: int = 1
+  dtype: DTypeLike | None = None
+
+  def __post_init__(self):
+    head_width(self.features, self.num_heads, "features")
+    super().__post_init__()
+
+  def setup(self):
+    h, v = self.num_heads, self.features // self.num_heads
+    o = lsam.lsam_width(v)
+    self.input = nn.DenseGeneral((h, o), dtype=self.dtype)
+    self.recurrent = self.param(
+      "recurrent",
+      nn.initializers.lecun_normal(in_axis=(0, 1), out_axis=(2, 3)),
+      (h, v, h, o),
+    )
+
+  def __call__(
+    self, carry: LSAMState, x: Float[Array, "b d"]
+  ) -> tuple[LSAMState, Float[Array, "b e"]]:
+    """One token: (new state, output)."""
+    outputs, carry = self.sequence(x[:, None], carry)
+    return carry, outputs[:, 0]
+
+  def sequence(
+    self,
+    x: Float[Array, "b s d"],
+    initial_state: LSAMState | None = None,
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    reverse: bool = False,
+  ) -> tuple[Float[Array, "b s e"], LSAMState]:
+    """All tokens: what scanning `__call__` gives, faster."""
+    z = self.input(x)
+    if initial_state is None:
+      initial_state = self._zero_state(x.shape[:1], z.dtype)
+    hidden, state = lsam.lsam_scan(
+      z, self.recurrent, initial_state, mask=mask, reverse=reverse
+    )
+    return hidden.reshape(*x.shape[:2], self.features), state
+
+  @nn.nowrap
+  def initialize_carry(
+    self, rng: jax.Array, input_shape: tuple[int, ...]
+  ) -> LSAMState:
+    """An empty memory and a zero hidden state; rng is not needed."""
+    del rng
+    return self._zero_state(input_shape[:-1], self.dtype or jnp.float32)
+
+  @nn.nowrap
+  def _zero_state(self, batch, dtype):
+    h, v = self.num_heads, self.features // self.num_heads
+    dtype = precision.accumulator(dtype)
+    return LSAMState(
+      jnp.zeros((*batch, h, v, v), dtype), jnp.zeros((*batch, h, v), dtype)
+    )
+
+  @property
+  def num_feature_axes(self) -> int:
+    """Inputs are vectors."""
+    return 1
+
+
+class LSAM(nn.Module):
+  """LSAM over a sequence: (outputs, final state).
+
+  Pass the state of one call to the next to go on with a sequence, or to another
+  LSAM of the same size to have it start from what this one remembers (with
+  `state._replace(hidden=...)` for the memory alone).
+
+  Attributes:
+    features: width of the outputs, all heads together.
+    num_heads: number of heads.
+    bidirectional: let the second half of the heads run from the last token to
+      the first.
+    dtype: of the input projection; states are float32 or wider.
+  """
+
+  features: int
+  num_heads: int = 1
+  bidirectional: bool = False
+  dtype: DTypeLike | None = None
+
+  def __post_init__(self):
+    head_width(self.features, self.num_heads, "features")
+    if self.bidirectional and self.num_heads % 2:
+      raise ValueError(
+        "bidirectional=True splits the heads into two directions, but"
+        f" num_heads={self.num_heads} is odd"
+      )
+    super().__post_init__()
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    initial_state: LSAMState | None = None,
+    mask: Bool[Array, "b s"] | None = None,
+  ) -> tuple[Float[Array, "b s e"], LSAMState]:
+    """Runs over the sequence; a masked token puts out zero."""
+    directions = ("forward", "backward") if self.bidirectional else ("forward",)
+    part = self.num_heads // len(directions)
+    outputs, states = [], []
+    for i, name in enumerate(directions):
+      cell = LSAMCell(
+        self.features // len(directions), part, dtype=self.dtype, name=name
+      )
+      start = None
+      if initial_state is not None:
+        heads = slice(i * part, (i + 1) * part)
+        start = LSAMState(*(array[:, heads] for array in initial_state))
+      output, state = cell.sequence(
+        x, start, mask=mask, reverse=name == "backward"
+      )
+      outputs.append(output)
+      states.append(state)
+    state = LSAMState(
+      *(jnp.concatenate(arrays, axis=1) for arrays in zip(*states, strict=True))
+    )
+    return jnp.concatenate(outputs, axis=-1), state

@@ -1,0 +1,145 @@
+"""Neural attention memory as an attention layer.
+
+Every head writes its tokens to a memory matrix and reads it:
+
+  bidirectional  all tokens are written, then every token reads the whole: the
+                 paper's NAM-Transformer, two matrix products
+  causal         every token reads what was written up to and including itself
+  erase          causal, with write and erase probabilities learned per token
+                 and head: a write may replace what its key held before
+
+All three cost time linear in the sequence length. The last two run token by
+token as well, from the memory they return.
+"""
+
+import math
+
+import jax
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+from nam_jax.ops import chunked, normalize, outer_product
+
+MODES = ("bidirectional", "causal", "erase")
+
+
+def head_width(features: int, num_heads: int, name: str) -> int:
+  """Width of one head, or an error that names the numbers."""
+  if num_heads < 1 or features % num_heads:
+    raise ValueError(f"num_heads={num_heads} does not divide {name}={features}")
+  return features // num_heads
+
+
+class NAMAttention(nn.Module):
+  """Multi-head self-attention by a memory that is written and read.
+
+  The call interface is that of `SelfAttention`, so it fits into
+  `TransformerBlock`; so are the parameters `query`, `key`, `value`, `out`.
+
+  Attributes:
+    num_heads: number of heads, one memory each.
+    mode: "bidirectional", "causal" or "erase"; see the module's docstring.
+    qkv_dim: width of all heads together; the input's by default.
+    initial_write: write probability before training, in mode "erase".
+    initial_erase: erase probability before training, in mode "erase".
+    dropout_rate: of what the heads read.
+    use_bias: whether the four projections have biases.
+    dtype: of the projections; memories are float32 or wider.
+  """
+
+  num_heads: int
+  mode: str = "bidirectional"
+  qkv_dim: int | None = None
+  initial_write: float = 0.5
+  initial_erase: float = 0.5
+  dropout_rate: float = 0.0
+  use_bias: bool = False
+  dtype: DTypeLike | None = None
+
+  def __post_init__(self):
+    if self.mode not in MODES:
+      raise ValueError(f"mode must be one of {MODES}, got {self.mode!r}")
+    for name in ("initial_write", "initial_erase"):
+      if not 0 < getattr(self, name) < 1:
+        raise ValueError(
+          f"{name} must lie between 0 and 1, got {getattr(self, name)}"
+        )
+    super().__post_init__()
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+    initial_memory: Float[Array, "b h v k"] | None = None,
+    return_memory: bool = False,
+  ):
+    """Reads for every token.
+
+    Args:
+      x: The tokens.
+      mask: True at real tokens. The others write nothing and read zero.
+      train: Whether to apply dropout.
+      initial_memory: The memory to start from, not in mode "bidirectional".
+      return_memory: Whether to return (outputs, memory) to continue from.
+    """
+    if self.mode == "bidirectional" and (
+      initial_memory is not None or return_memory
+    ):
+      raise ValueError("mode='bidirectional' has no memory to carry on")
+    d = x.shape[-1]
+    width = head_width(self.qkv_dim or d, self.num_heads, "qkv_dim")
+    q, k, v = (
+      nn.DenseGeneral(
+        (self.num_heads, width),
+        use_bias=self.use_bias,
+        dtype=self.dtype,
+        kernel_init=nn.initializers.xavier_uniform(),
+        name=name,
+      )(x)
+      for name in ("query", "key", "value")
+    )
+    if self.mode == "bidirectional":
+      read = outer_product.outer_product_attention(q, k, v, mask=mask)
+    else:
+      p_w, p_e = self._gates(x) if self.mode == "erase" else (1, 0)
+      read, memory = chunked.memory_chunked(
+        normalize.unit(q),
+        normalize.unit(k),
+        v,
+        1,
+        p_w,
+        p_e,
+        initial_memory=initial_memory,
+        mask=mask,
+      )
+    read = nn.Dropout(self.dropout_rate)(read, deterministic=not train)
+    output = nn.DenseGeneral(
+      d,
+      axis=(-2, -1),
+      use_bias=self.use_bias,
+      dtype=self.dtype,
+      kernel_init=nn.initializers.xavier_uniform(),
+      name="out",
+    )(read)
+    return (output, memory) if return_memory else output
+
+  def _gates(self, x):
+    """Write and erase probabilities [b s h], learned from the token."""
+    return (
+      jax.nn.sigmoid(
+        nn.Dense(
+          self.num_heads,
+          dtype=self.dtype,
+          kernel_init=nn.initializers.xavier_uniform(),
+          bias_init=nn.initializers.constant(math.log(p / (1 - p))),
+          name=name,
+        )(x)
+      )
+      for name, p in (
+        ("write_gate", self.initial_write),
+        ("erase_gate", self.initial_erase),
+      )
+    )

@@ -1,0 +1,111 @@
+"""The NAM Turing machine as a layer (paper, section NAM Turing Machine)."""
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+from nam_jax.layers.nam_attention import head_width
+from nam_jax.ops import normalize, precision, tape
+from nam_jax.ops.tape import Tape, Transition
+
+
+class NAMTuringMachine(nn.Module):
+  """Reads and writes tapes with heads that move by learned actions.
+
+  Every head of the layer is a machine of its own with one tape, a read head and
+  a write head. No parameter depends on the length of the tapes.
+
+  Attributes:
+    num_heads: number of tapes.
+    tape_dim: width of the cells of all tapes together; the input's by default.
+    transitions: the ways a head can move. Shorten the list, or add to it:
+      `TRANSITIONS + (Transition("skip", rule),)`. Define own rules once, at the
+      top of a module: every new function object is compiled anew.
+    normalize_heads: keep the heads unit vectors; False is the paper's plain sum.
+    separate_erase: learn an erase probability; False is the paper's p_e = p_w.
+    dtype: of the projections; tapes are float32 or wider.
+  """
+
+  num_heads: int
+  tape_dim: int | None = None
+  transitions: tuple[Transition, ...] = tape.TRANSITIONS
+  normalize_heads: bool = True
+  separate_erase: bool = False
+  dtype: DTypeLike | None = None
+
+  def __post_init__(self):
+    if not self.transitions:
+      raise ValueError("transitions must name at least one way to move, got ()")
+    super().__post_init__()
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    control: Float[Array, "b s e"] | None = None,
+    tape_length: int = 32,
+    initial_tape: Tape | None = None,
+    mask: Bool[Array, "b s"] | None = None,
+    return_heads: bool = False,
+  ):
+    """Runs the machine over a sequence.
+
+    Args:
+      x: The tokens; values and keys are made of them.
+      control: What steers the machine, for instance the outputs of a recurrent
+        net over x. The tokens themselves by default.
+      tape_length: Cells of a new tape.
+      initial_tape: A tape to go on with, instead of a new one.
+      mask: True at real tokens. The others change nothing and put out zero.
+      return_heads: Whether to return the head positions as well.
+
+    Returns:
+      (outputs [b s d], tape), and with `return_heads` the read and write heads
+      [b s 2 h n] as each token found them.
+    """
+    controls = self._controls(x, x if control is None else control)
+    if initial_tape is None:
+      b, _, h, v = controls.value.shape
+      dtype = precision.accumulator(controls.value.dtype)
+      initial_tape = tape.blank_tape(
+        b, h, v, controls.key.shape[-1], tape_length, dtype
+      )
+    read, final, heads = tape.tape_scan(
+      controls,
+      initial_tape,
+      transitions=self.transitions,
+      normalize_heads=self.normalize_heads,
+      mask=mask,
+    )
+    outputs = nn.DenseGeneral(
+      x.shape[-1], axis=(-2, -1), dtype=self.dtype, use_bias=False, name="out"
+    )(read)
+    return (outputs, final, heads) if return_heads else (outputs, final)
+
+  def _controls(self, x, control) -> tape.Controls:
+    width = head_width(self.tape_dim or x.shape[-1], self.num_heads, "tape_dim")
+    keyed = any(transition.uses_found for transition in self.transitions)
+    actions = len(self.transitions)
+    gates = 3 if self.separate_erase else 2
+
+    def project(name, inputs, *shape):
+      return nn.DenseGeneral(shape, dtype=self.dtype, name=name)(inputs)
+
+    value = project("value", x, self.num_heads, width)
+    key = query = value[..., :0]
+    if keyed:
+      key = normalize.unit(project("key", x, self.num_heads, width))
+      query = normalize.unit(project("query", control, self.num_heads, width))
+    action = project("action", control, 2, self.num_heads, actions)
+    gate = jax.nn.sigmoid(project("gate", control, self.num_heads, gates))
+    return tape.Controls(
+      value=value,
+      key=key,
+      query=query,
+      p_r=gate[..., 0],
+      p_w=gate[..., 1],
+      p_e=gate[..., -1],
+      actions=jnp.moveaxis(jax.nn.softmax(action), 2, 0),
+    )

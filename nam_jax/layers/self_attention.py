@@ -1,0 +1,71 @@
+"""Softmax self-attention behind the call interface of all attention layers."""
+
+import inspect
+from collections.abc import Callable
+
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+
+class SelfAttention(nn.Module):
+  """Multi-head self-attention; padded tokens are never attended to.
+
+  The parameters are those of `nn.MultiHeadDotProductAttention`: `query`,
+  `key`, `value` and `out`. Outputs of padded tokens are arbitrary but finite.
+
+  Attributes:
+    num_heads: number of heads.
+    qkv_dim: width of all heads together; the input's by default.
+    dropout_rate: of the attention weights.
+    use_bias: whether the four projections have biases.
+    dtype: of the computation.
+    attention_fn: as in `nn.MultiHeadDotProductAttention`. It must name the
+      arguments it gets, `mask` and (for dropout) `dropout_rng`: flax leaves
+      out all others.
+  """
+
+  num_heads: int
+  qkv_dim: int | None = None
+  dropout_rate: float = 0.0
+  use_bias: bool = False
+  dtype: DTypeLike | None = None
+  attention_fn: Callable[..., Array] = nn.dot_product_attention
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> Float[Array, "b s d"]:
+    """Attends from every token to all real tokens."""
+    qkv_dim = self.qkv_dim or x.shape[-1]
+    if qkv_dim % self.num_heads:
+      raise ValueError(
+        f"num_heads={self.num_heads} does not divide qkv_dim={qkv_dim}"
+      )
+    self._require("mask", mask is not None)
+    self._require("dropout_rng", self.dropout_rate > 0)
+    attention = nn.MultiHeadDotProductAttention(
+      num_heads=self.num_heads,
+      qkv_features=qkv_dim,
+      out_features=x.shape[-1],
+      broadcast_dropout=False,
+      dropout_rate=self.dropout_rate,
+      kernel_init=nn.initializers.xavier_uniform(),
+      use_bias=self.use_bias,
+      dtype=self.dtype,
+      attention_fn=self.attention_fn,
+    )
+    nn.share_scope(self, attention)
+    if mask is not None:
+      mask = mask[:, None, None]  # [b 1 1 s]
+    return attention(x, mask=mask, deterministic=not train)
+
+  def _require(self, argument, needed):
+    names = inspect.signature(self.attention_fn).parameters
+    if needed and argument not in names:
+      raise ValueError(
+        f"attention_fn does not take {argument!r}, only {list(names)}"
+      )

@@ -1,0 +1,164 @@
+"""Pre-norm Transformer encoder with the attention layer passed in.
+
+Any layer with the call interface of `SelfAttention` fits: `attention` is a
+function without arguments that makes one, for instance
+`functools.partial(SelfAttention, num_heads=8, qkv_dim=512)`.
+"""
+
+import functools
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+
+def sinusoids(
+  positions: Float[Array, " s"], width: int
+) -> Float[Array, "s {width}"]:
+  """Position signals of Vaswani et al. 2017, section 3.5.
+
+  Channel 2i is sin(p / 10000^(2i / width)), channel 2i + 1 the cosine.
+  """
+  channels = jnp.arange(width)
+  pair = (channels // 2 * 2).astype(positions.dtype)
+  angles = positions[:, None] * (1e4 ** (-pair / width))[None]
+  even = (channels % 2 == 0)[None]
+  return jnp.where(even, jnp.sin(angles), jnp.cos(angles))
+
+
+class LearnedPositions(nn.Module):
+  """Adds a learned vector to each of at most `max_len` positions."""
+
+  max_len: int
+
+  @nn.compact
+  def __call__(self, x: Float[Array, "b s d"]) -> Float[Array, "b s d"]:
+    """Adds the first s of the learned vectors."""
+    table = self.param(
+      "pos_embedding",
+      nn.initializers.normal(0.02),
+      (1, self.max_len, x.shape[-1]),
+    )
+    return x + table[:, : x.shape[1]].astype(x.dtype)
+
+
+class MLP(nn.Module):
+  """The Transformer's feed-forward layer: Dense, GELU, Dense."""
+
+  mlp_dim: int
+  dropout_rate: float = 0.0
+  dtype: DTypeLike | None = None
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b s d"], *, train: bool = False
+  ) -> Float[Array, "b s d"]:
+    """Applies the layer to every token by itself."""
+    dense = functools.partial(
+      nn.Dense,
+      dtype=self.dtype,
+      kernel_init=nn.initializers.xavier_uniform(),
+      bias_init=nn.initializers.normal(1e-6),
+    )
+    dropout = nn.Dropout(self.dropout_rate, deterministic=not train)
+    hidden = dropout(nn.gelu(dense(self.mlp_dim)(x)))
+    return dropout(dense(x.shape[-1])(hidden))
+
+
+class TransformerBlock(nn.Module):
+  """x + attention(norm(x)), then x + MLP(norm(x)).
+
+  Attributes:
+    attention: makes the attention layer.
+    mlp_dim: inner width of the MLP.
+    dropout_rate: after the attention and inside the MLP; the dropout of
+      attention weights is the attention layer's own.
+    dtype: of the computation; the residual stream keeps that of the input.
+  """
+
+  attention: Callable[[], nn.Module]
+  mlp_dim: int
+  dropout_rate: float = 0.0
+  dtype: DTypeLike | None = None
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> Float[Array, "b s d"]:
+    """Applies the block; padding never changes the output of a real token."""
+    y = nn.LayerNorm(dtype=self.dtype)(x)
+    y = self.attention()(y, mask=mask, train=train)
+    y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
+    x = x + y.astype(x.dtype)
+    y = nn.LayerNorm(dtype=self.dtype)(x)
+    y = MLP(self.mlp_dim, self.dropout_rate, self.dtype)(y, train=train)
+    return x + y.astype(x.dtype)
+
+
+class TransformerEncoder(nn.Module):
+  """Positions, `num_layers` blocks, and a final LayerNorm.
+
+  Attributes:
+    attention: makes one attention layer; called once per block.
+    num_layers: number of blocks.
+    mlp_dim: inner width of the MLPs.
+    positions: added to the input: "learned", "sinusoidal" or None.
+    max_len: longest sequence; None is no limit, not for learned positions.
+    dropout_rate: at entry, after attention and inside the MLPs.
+    dtype: of the computation.
+  """
+
+  attention: Callable[[], nn.Module]
+  num_layers: int
+  mlp_dim: int
+  positions: str | None = "sinusoidal"
+  max_len: int | None = None
+  dropout_rate: float = 0.0
+  dtype: DTypeLike | None = None
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> Float[Array, "b s d"]:
+    """Encodes embedded tokens."""
+    x = self._add_positions(x)
+    x = nn.Dropout(self.dropout_rate)(x, deterministic=not train)
+    for layer in range(self.num_layers):
+      block = TransformerBlock(
+        self.attention,
+        self.mlp_dim,
+        self.dropout_rate,
+        self.dtype,
+        name=f"encoderblock_{layer}",
+      )
+      x = block(x, mask=mask, train=train)
+    return nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x)
+
+  def _add_positions(self, x):
+    length, width = x.shape[1:]
+    if self.max_len is not None and length > self.max_len:
+      raise ValueError(
+        f"sequence of {length} tokens is longer than max_len={self.max_len}"
+      )
+    if self.positions is None:
+      return x
+    if self.positions == "sinusoidal":
+      signal = sinusoids(jnp.arange(length, dtype=jnp.float32), width)
+      return x + signal.astype(x.dtype)[None]
+    if self.positions != "learned":
+      raise ValueError(
+        "positions must be 'learned', 'sinusoidal' or None, "
+        f"got {self.positions!r}"
+      )
+    if self.max_len is None:
+      raise ValueError("positions='learned' needs max_len")
+    return LearnedPositions(self.max_len, name="posembed_input")(x)

@@ -1,0 +1,151 @@
+"""Addressing of the Differentiable Neural Computer (Graves et al. 2016).
+
+Pure functions on arrays with any leading batch axes, in the order in which a
+step uses them; the equations are those of the paper's Methods section.
+
+Notation: n memory slots, k slot width, r read heads; the one write head has no
+axis. A weighting is non-negative and sums to at most one over the slots.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from nam_jax.ops import normalize
+
+
+def content_weighting(
+  memory: Float[Array, "*b n k"],
+  keys: Float[Array, "*b r k"],
+  strengths: Float[Array, "*b r"],
+) -> Float[Array, "*b r n"]:
+  """C(M, k, β)[i] = softmax_i(β cos(k, M[i])); the cosine of zero is zero."""
+  cosines = jnp.einsum(
+    "...rk,...nk->...rn", normalize.unit(keys), normalize.unit(memory)
+  )
+  return jax.nn.softmax(strengths[..., None] * cosines, axis=-1)
+
+
+def retention(
+  free_gates: Float[Array, "*b r"], read_weights: Float[Array, "*b r n"]
+) -> Float[Array, "*b n"]:
+  """ψ = Π_r (1 - f_r w_r): how much of each slot is not freed."""
+  return jnp.prod(1 - free_gates[..., None] * read_weights, axis=-2)
+
+
+def update_usage(
+  usage: Float[Array, "*b n"],
+  write_weights: Float[Array, "*b n"],
+  retained: Float[Array, "*b n"],
+) -> Float[Array, "*b n"]:
+  """u' = (u + w - u ∘ w) ∘ ψ, with w the previous write weighting."""
+  return (usage + write_weights - usage * write_weights) * retained
+
+
+def allocation_weighting(usage: Float[Array, "*b n"]) -> Float[Array, "*b n"]:
+  """a[φ_j] = (1 - u[φ_j]) Π_{i<j} u[φ_i], φ the slots by ascending usage.
+
+  The free list φ itself is piecewise constant and carries no gradient; the
+  usages do. Slots of equal usage are taken in the order of their index.
+  """
+  place = _free_list(lax.stop_gradient(usage))
+  exact = lax.Precision.HIGHEST  # a permutation must not round
+  sorted_usage = jnp.einsum("...nj,...n->...j", place, usage, precision=exact)
+  used_before = jnp.cumprod(sorted_usage[..., :-1], axis=-1)
+  ones = jnp.ones_like(sorted_usage[..., :1])
+  used_before = jnp.concatenate([ones, used_before], axis=-1)
+  allocation = (1 - sorted_usage) * used_before
+  return jnp.einsum("...nj,...j->...n", place, allocation, precision=exact)
+
+
+def _free_list(usage):
+  """Permutation matrix [n j]: slot n is the j-th to be taken.
+
+  Sorted by counting comparisons, which is several times as fast as a sort of
+  so few numbers.
+  """
+  n = usage.shape[-1]
+  first, second = usage[..., :, None], usage[..., None, :]
+  in_order = jnp.broadcast_to(jnp.tri(n, k=-1, dtype=bool).T, (*usage.shape, n))
+  before = (first < second) | ((first == second) & in_order)
+  return jax.nn.one_hot(jnp.sum(before, axis=-2), n, dtype=usage.dtype)
+
+
+def write_weighting(
+  content: Float[Array, "*b n"],
+  allocation: Float[Array, "*b n"],
+  allocation_gate: Float[Array, "*b"],
+  write_gate: Float[Array, "*b"],
+) -> Float[Array, "*b n"]:
+  """w = g_w (g_a a + (1 - g_a) c)."""
+  gate = allocation_gate[..., None]
+  return write_gate[..., None] * (gate * allocation + (1 - gate) * content)
+
+
+def write(
+  memory: Float[Array, "*b n k"],
+  weights: Float[Array, "*b n"],
+  erase: Float[Array, "*b k"],
+  vector: Float[Array, "*b k"],
+) -> Float[Array, "*b n k"]:
+  """M' = M ∘ (1 - w eᵀ) + w vᵀ."""
+  weights = weights[..., None]
+  kept = memory * (1 - weights * erase[..., None, :])
+  return kept + weights * vector[..., None, :]
+
+
+def update_link(
+  link: Float[Array, "*b n n"],
+  precedence: Float[Array, "*b n"],
+  write_weights: Float[Array, "*b n"],
+) -> Float[Array, "*b n n"]:
+  """L'[i,j] = (1 - w[i] - w[j]) L[i,j] + w[i] p[j], L'[i,i] = 0.
+
+  L[i,j] is how much slot i was written right after slot j; `precedence` is
+  the one before this write.
+  """
+  row, column = write_weights[..., None], write_weights[..., None, :]
+  link = (1 - row - column) * link + row * precedence[..., None, :]
+  diagonal = jnp.broadcast_to(jnp.eye(link.shape[-1], dtype=bool), link.shape)
+  return jnp.where(diagonal, 0, link)
+
+
+def update_precedence(
+  precedence: Float[Array, "*b n"], write_weights: Float[Array, "*b n"]
+) -> Float[Array, "*b n"]:
+  """p' = (1 - Σ_i w[i]) p + w: how much each slot was the last one written."""
+  written = jnp.sum(write_weights, axis=-1, keepdims=True)
+  return (1 - written) * precedence + write_weights
+
+
+def forward_weighting(
+  link: Float[Array, "*b n n"], read_weights: Float[Array, "*b r n"]
+) -> Float[Array, "*b r n"]:
+  """f_r = L w_r: what was written right after the slots last read."""
+  return jnp.einsum("...ij,...rj->...ri", link, read_weights)
+
+
+def backward_weighting(
+  link: Float[Array, "*b n n"], read_weights: Float[Array, "*b r n"]
+) -> Float[Array, "*b r n"]:
+  """b_r = Lᵀ w_r: what was written right before the slots last read."""
+  return jnp.einsum("...ij,...ri->...rj", link, read_weights)
+
+
+def read_weighting(
+  modes: Float[Array, "*b r 3"],
+  backward: Float[Array, "*b r n"],
+  content: Float[Array, "*b r n"],
+  forward: Float[Array, "*b r n"],
+) -> Float[Array, "*b r n"]:
+  """w_r = π_r[1] b_r + π_r[2] c_r + π_r[3] f_r."""
+  weightings = jnp.stack([backward, content, forward], axis=-2)
+  return jnp.einsum("...rm,...rmn->...rn", modes, weightings)
+
+
+def read(
+  memory: Float[Array, "*b n k"], weights: Float[Array, "*b r n"]
+) -> Float[Array, "*b r k"]:
+  """r_r = Mᵀ w_r."""
+  return jnp.einsum("...rn,...nk->...rk", weights, memory)

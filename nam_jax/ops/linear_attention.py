@@ -1,0 +1,111 @@
+"""Linear Transformer attention (Katharopoulos et al. 2020), a baseline.
+
+The softmax is replaced by a product of positive features φ(x) = elu(x) + 1, so
+that keys and values sum up to one k x v matrix per head. The causal form works
+by chunks of tokens: attention inside a chunk, a sum over the chunks before it.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+# Keeps the normaliser of a query without any key (or of vanishing features)
+# away from zero; the same value as in the Long Range Arena.
+EPSILON = 1e-6
+
+
+def linear_attention(
+  q: Float[Array, "b s h k"],
+  k: Float[Array, "b t h k"],
+  v: Float[Array, "b t h v"],
+  *,
+  mask: Bool[Array, "b s"] | None = None,
+  key_mask: Bool[Array, "b t"] | None = None,
+  causal: bool = False,
+  chunk_size: int = 64,
+) -> Float[Array, "b s h v"]:
+  """Returns o_s = φ(q_s) Σ_t φ(k_t) v_tᵀ / φ(q_s) Σ_t φ(k_t) (equations 4-6).
+
+  Args:
+    q: queries.
+    k: keys; of another length than the queries only without `causal`.
+    v: values.
+    mask: True = real token, for self-attention: padded tokens are not
+      attended to and their own outputs are zero.
+    key_mask: the same for keys and values only, as in cross-attention.
+    causal: sum over t <= s only, in memory linear in the length.
+    chunk_size: number of tokens of a chunk of the causal form.
+
+  Returns:
+    The outputs, in the dtype of `v`; all sums are float32.
+  """
+  s, t = q.shape[1], k.shape[1]
+  if s != t and (causal or mask is not None):
+    raise ValueError(
+      f"causal or mask need as many keys as queries, got {t} and {s}; "
+      "mask keys alone by key_mask"
+    )
+  phi_q, phi_k, values = _phi(q), _phi(k), _wide(v)
+  for real in (mask, key_mask):
+    if real is not None:
+      phi_k = jnp.where(real[..., None, None], phi_k, 0)
+  if causal:
+    o, z = _causal(phi_q, phi_k, values, chunk_size)
+  else:
+    memory = jnp.einsum("bthk,bthv->bhkv", phi_k, values)
+    o = jnp.einsum("bshk,bhkv->bshv", phi_q, memory)
+    z = jnp.einsum("bshk,bhk->bsh", phi_q, jnp.sum(phi_k, axis=1))
+  o = (o / (z + EPSILON)[..., None]).astype(v.dtype)
+  return o if mask is None else jnp.where(mask[..., None, None], o, 0)
+
+
+def attention_fn(
+  query: Float[Array, "b s h k"],
+  key: Float[Array, "b t h k"],
+  value: Float[Array, "b t h v"],
+  mask: Bool[Array, "b h s t"] | Bool[Array, "b 1 1 t"] | None = None,
+) -> Float[Array, "b s h v"]:
+  """`linear_attention` as `attention_fn` of flax's attention layers."""
+  if mask is None:
+    return linear_attention(query, key, value)
+  b, t = key.shape[:2]
+  if mask.shape != (b, 1, 1, t):
+    raise ValueError(
+      f"mask must be one of keys, {(b, 1, 1, t)}, got {mask.shape}"
+    )
+  return linear_attention(query, key, value, key_mask=mask[:, 0, 0])
+
+
+def _wide(x):
+  return x.astype(np.promote_types(x.dtype, jnp.float32))
+
+
+def _phi(x):
+  # exp(x) is elu(x) + 1 without the rounding to multiples of float32's epsilon.
+  x = _wide(x)
+  return jnp.where(x > 0, x + 1, jnp.exp(jnp.minimum(x, 0)))
+
+
+def _causal(q, k, v, c):
+  """Unnormalised outputs and normalisers of the positive features q and k."""
+  s = q.shape[1]
+  c = min(c, s)
+  z = -(-s // c)
+
+  def chunks(x):
+    x = jnp.pad(x, ((0, 0), (0, z * c - s), (0, 0), (0, 0)))
+    return x.reshape(x.shape[0], z, c, *x.shape[2:])
+
+  def before(x):  # sum over the chunks before each
+    x = jnp.concatenate([jnp.zeros_like(x[:, :1]), x[:, :-1]], axis=1)
+    return jnp.cumsum(x, axis=1)
+
+  q, k, v = chunks(q), chunks(k), chunks(v)
+  memory = before(jnp.einsum("bzchk,bzchv->bzhkv", k, v))
+  weights = jnp.einsum("bzchk,bzthk->bzhct", q, k)
+  weights = weights * jnp.tri(c, dtype=q.dtype)[None, None, None]
+  o = jnp.einsum("bzhct,bzthv->bzchv", weights, v)
+  o = o + jnp.einsum("bzchk,bzhkv->bzchv", q, memory)
+  norm = jnp.einsum("bzhct->bzch", weights)
+  norm = norm + jnp.einsum("bzchk,bzhk->bzch", q, before(jnp.sum(k, axis=2)))
+  return (x.reshape(x.shape[0], z * c, *x.shape[3:])[:, :s] for x in (o, norm))

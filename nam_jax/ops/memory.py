@@ -1,0 +1,40 @@
+"""The two primitives of neural attention memory, one step at a time.
+
+A memory is a matrix M [..., v, k]. Keys and queries are unit vectors
+(`nam_jax.unit`); probabilities lie in [0, 1] and are scalars or arrays with the
+leading axes of M. Note for readers of other delta-rule code: several libraries
+keep the transpose, [k, v].
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Probability = Float[Array, "*b"] | float | int
+
+
+def read(
+  M: Float[Array, "*b v k"], q: Float[Array, "*b k"], p_r: Probability = 1.0
+) -> Float[Array, "*b v"]:
+  """RD(M, q, p_r) = p_r M q  (paper, section NAM Read and Write Primitives)."""
+  return scale(p_r, jnp.einsum("...vk,...k->...v", M, q))
+
+
+def write(
+  M: Float[Array, "*b v k"],
+  k: Float[Array, "*b k"],
+  v: Float[Array, "*b v"],
+  p_w: Probability = 1.0,
+  p_e: Probability = 1.0,
+) -> Float[Array, "*b v k"]:
+  """WR(M, k, v, p_w, p_e) = M + p_w v k^T - p_e M k k^T  (same section).
+
+  With |k| = 1 and p_w = p_e = 1, reading k afterwards returns v (Theorem 1).
+  """
+  u = scale(p_w, v) - scale(p_e, read(M, k))
+  return M + u[..., :, None] * k[..., None, :]
+
+
+def scale(p: Probability, x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
+  """p x, for one probability or one per vector."""
+  p = jnp.asarray(p, x.dtype)
+  return (p if p.ndim == 0 else p[..., None]) * x

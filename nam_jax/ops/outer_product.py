@@ -1,0 +1,63 @@
+"""Normalised outer-product attention: a memory that is never erased.
+
+With p_e = 0 the writes commute, M = sum_t p_w v_t k_t^T, and a sequence costs
+two matrix products (paper, section Efficient Transformer using NAM).
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from nam_jax.ops import chunked, memory, normalize, precision, sequence
+from nam_jax.ops.sequence import Gate, Mask
+
+
+def outer_product_attention(
+  q: Float[Array, "b s h k"],
+  k: Float[Array, "b s h k"],
+  v: Float[Array, "b s h v"],
+  *,
+  mask: Mask | None = None,
+  causal: bool = False,
+  p_w: Gate = 1.0,
+  p_r: Gate = 1.0,
+) -> Float[Array, "b s h v"]:
+  """(V^T mu(K)) mu(Q): queries and keys are normalised here.
+
+  Args:
+    q: Queries.
+    k: Keys.
+    v: Values.
+    mask: True at real tokens. The others write nothing and read zero.
+    causal: Position t reads what was written up to and including t; otherwise
+      every position reads the whole sequence.
+    p_w: Write probability, one number or one per token and head.
+    p_r: Read probability, likewise.
+
+  Returns:
+    The outputs, in the type of v.
+  """
+  sequence.check_heads(q, k, v, mask)
+  sequence.check_gate("p_r", p_r, k.shape[:3])
+  if causal:
+    q, k = normalize.unit(q), normalize.unit(k)
+    return chunked.memory_chunked(q, k, v, p_r, p_w, 0, mask=mask)[0]
+  sequence.check_gate("p_w", p_w, k.shape[:3])
+  M = outer_product_memory(k, sequence.hide(memory.scale(p_w, v), mask))
+  return sequence.outputs(read_all(M, q), p_r, mask, v.dtype)
+
+
+def outer_product_memory(
+  k: Float[Array, "b t h k"], v: Float[Array, "b t h v"]
+) -> Float[Array, "b h v k"]:
+  """sum_t v_t mu(k_t)^T, accumulated in float32 or wider."""
+  dtype = precision.accumulator(v.dtype)
+  return jnp.einsum(
+    "bthv,bthk->bhvk", v, normalize.unit(k), preferred_element_type=dtype
+  )
+
+
+def read_all(
+  M: Float[Array, "b h v k"], q: Float[Array, "b s h k"]
+) -> Float[Array, "b s h v"]:
+  """M mu(q_s) for every position s, in the type of M."""
+  return jnp.einsum("bhvk,bshk->bshv", M, normalize.unit(q.astype(M.dtype)))

@@ -1,0 +1,127 @@
+"""A whole sequence of reads and writes, token by token.
+
+`memory_scan` is the definition: `lax.scan` over write-then-read. Its gradient
+is written by hand. A write is a rank-one update, M' = M + u k^T, and is undone
+by subtracting it again, so the backward pass walks back in time with one memory
+instead of storing one per token. The memory at the end of every segment of
+`_SEGMENT` tokens is kept, so that rounding never adds up over more.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from nam_jax.ops import sequence, undo
+from nam_jax.ops.sequence import Gate, Mask
+
+_SEGMENT = 128
+
+
+def memory_scan(
+  q: Float[Array, "b s h k"],
+  k: Float[Array, "b s h k"],
+  v: Float[Array, "b s h v"],
+  p_r: Gate = 1.0,
+  p_w: Gate = 1.0,
+  p_e: Gate = 1.0,
+  *,
+  initial_memory: Float[Array, "b h v k"] | None = None,
+  mask: Mask | None = None,
+  reverse: bool = False,
+) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
+  """M_t = WR(M_(t-1), k_t, v_t, p_w, p_e), o_t = RD(M_t, q_t, p_r) for all t.
+
+  Args:
+    q: Unit queries.
+    k: Unit keys.
+    v: Values.
+    p_r: Read probability, one number or one per token and head.
+    p_w: Write probability, likewise.
+    p_e: Erase probability, likewise.
+    initial_memory: The memory before the first token; zero if not given.
+    mask: True at real tokens. The others write nothing and read zero.
+    reverse: Run from the last token to the first.
+
+  Returns:
+    The outputs, in the type of v, and the memory after the last step, in
+    float32 or wider. Passing it on as `initial_memory` continues the sequence.
+  """
+  sequence.check_gate("p_r", p_r, k.shape[:3])
+  ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
+  reads, memory = _run(ops, reverse)
+  return sequence.outputs(reads, p_r, mask, v.dtype), memory
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _run(ops: sequence.Operands, reverse: bool):
+  q, k, x, p_e, M = ops
+  p_e = jnp.zeros_like(k[..., :1]) if p_e is None else p_e
+  reads, M = _scan(_split(q), _split(k), _split(x), _split(p_e), M, reverse)
+  reads = jnp.moveaxis(reads.reshape(-1, *reads.shape[2:]), 0, 1)
+  return reads[:, : q.shape[1]], M
+
+
+def _split(array: Float[Array, "b s h d"]) -> Float[Array, "z c b h d"]:
+  """Time first, in segments; a short last one is filled with empty tokens."""
+  s = array.shape[1]
+  length = max(1, min(s, _SEGMENT))
+  array = jnp.moveaxis(array, 1, 0)
+  array = jnp.pad(array, ((0, -s % length), (0, 0), (0, 0), (0, 0)))
+  return array.reshape(-1, length, *array.shape[1:])
+
+
+def _step(memory, token):
+  q, k, x, p_e = token
+  memory, write = undo.write(memory, x, k, p_e)
+  return memory, (undo.read(memory, q), write)
+
+
+def _step_back(carry, token):
+  q, write, d_read = token
+  memory, gradient = carry
+  dq = undo.match(memory, d_read)
+  *carry, grads = undo.undo(memory, gradient, d_read, q, write)
+  return tuple(carry), (dq, grads.k, grads.x, grads.p_e)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5,))
+def _scan(q, k, x, p_e, M, reverse):
+  return _scan_forward(q, k, x, p_e, M, reverse)[0]
+
+
+def _scan_forward(q, k, x, p_e, M, reverse):
+  def segment(M, tokens):
+    memory, (reads, writes) = lax.scan(
+      _step, undo.pending(M), tokens, reverse=reverse
+    )
+    M = undo.settle(memory)
+    return M, (reads, writes, M)
+
+  M, (reads, writes, ends) = lax.scan(
+    segment, M, (q, k, x, p_e), reverse=reverse
+  )
+  return (reads, M), (q, writes, ends)
+
+
+def _scan_backward(reverse, residuals, gradients):
+  q, writes, ends = residuals
+  d_reads, dM = gradients
+
+  def segment(dM, operands):
+    *tokens, M = operands
+    start = (undo.pending(M), undo.pending(dM, 2))
+    (_, gradient), grads = lax.scan(
+      _step_back, start, tuple(tokens), reverse=not reverse
+    )
+    return undo.settle(gradient), grads
+
+  dM, grads = lax.scan(
+    segment, dM, (q, writes, d_reads, ends), reverse=not reverse
+  )
+  return *grads, dM
+
+
+_scan.defvjp(_scan_forward, _scan_backward)

@@ -1,0 +1,113 @@
+"""What the sequence forms of the memory share: checks, gates, masks, types.
+
+With the weighted value x = p_w v, one step of every form is
+
+  u = x - p_e M k,   M' = M + u k^T,   r = M' q,   output = p_r r.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from nam_jax.ops import memory, precision
+
+Gate = Float[Array, "b s h"] | Float[Array, ""] | float | int
+Mask = Bool[Array, "b s"]
+
+
+class Operands(NamedTuple):
+  """A sequence of reads and writes with gates and mask folded in."""
+
+  q: Float[Array, "b s h k"]
+  k: Float[Array, "b s h k"]
+  x: Float[Array, "b s h v"]
+  p_e: Float[Array, "b s h 1"] | None  # None: nothing is ever erased
+  memory: Float[Array, "b h v k"]
+
+
+def fold(q, k, v, p_w, p_e, initial_memory, mask) -> Operands:
+  """Checks the arguments of a sequence form and folds gates and mask into them.
+
+  A masked token has x = p_e = 0 and so leaves the memory as it is.
+  """
+  _check(q, k, v, p_w, p_e, initial_memory, mask)
+  dtype = precision.accumulator(v.dtype)
+  q, k, v = (array.astype(dtype) for array in (q, k, v))
+  if initial_memory is None:
+    b, _, h, _ = k.shape
+    initial_memory = jnp.zeros((b, h, v.shape[-1], k.shape[-1]), dtype)
+  if isinstance(p_e, int | float) and p_e == 0:
+    p_e = None
+  else:
+    p_e = jnp.broadcast_to(jnp.asarray(p_e, dtype), k.shape[:3])
+    p_e = hide(p_e[..., None], mask)
+  x = hide(memory.scale(p_w, v), mask)
+  return Operands(q, k, x, p_e, initial_memory.astype(dtype))
+
+
+def hide(
+  array: Float[Array, "b s h d"], mask: Mask | None
+) -> Float[Array, "b s h d"]:
+  """Zero at masked tokens."""
+  if mask is None:
+    return array
+  return jnp.where(mask[..., None, None], array, jnp.zeros((), array.dtype))
+
+
+def outputs(
+  reads: Float[Array, "b s h v"], p_r: Gate, mask: Mask | None, dtype
+) -> Float[Array, "b s h v"]:
+  """p_r r, zero at masked tokens, in the type of the inputs."""
+  return hide(memory.scale(p_r, reads), mask).astype(dtype)
+
+
+def check_gate(name: str, gate, shape: tuple[int, ...]) -> None:
+  """A gate is one probability, or an array of them with the given shape."""
+  if isinstance(gate, int | float):
+    check_probability(name, gate)
+  elif gate.ndim != 0 and gate.shape != shape:
+    raise ValueError(
+      f"{name} must be a scalar or have shape {shape} (batch, sequence,"
+      f" heads), got {gate.shape}"
+    )
+
+
+def check_probability(name: str, p: float | int) -> None:
+  """A plain number given as a probability lies in [0, 1]."""
+  if not 0 <= p <= 1:
+    raise ValueError(f"{name} must lie in [0, 1], got {p}")
+
+
+def check_heads(q, k, v, mask) -> None:
+  """q, k, v are [b s h *] of one sequence, mask is [b s]."""
+  for name, array in (("q", q), ("k", k), ("v", v)):
+    if array.ndim != 4:
+      raise ValueError(
+        f"{name} must have 4 axes (batch, sequence, heads, width), got shape"
+        f" {array.shape}"
+      )
+  if q.shape != k.shape:
+    raise ValueError(f"q and k must agree, got {q.shape} and {k.shape}")
+  if v.shape[:3] != k.shape[:3]:
+    raise ValueError(
+      "v and k must agree in batch, sequence and heads, got"
+      f" {v.shape} and {k.shape}"
+    )
+  if mask is not None and mask.shape != k.shape[:2]:
+    raise ValueError(
+      f"mask must have shape {k.shape[:2]} (batch, sequence), got {mask.shape}"
+    )
+
+
+def _check(q, k, v, p_w, p_e, initial_memory, mask) -> None:
+  check_heads(q, k, v, mask)
+  check_gate("p_w", p_w, k.shape[:3])
+  check_gate("p_e", p_e, k.shape[:3])
+  b, _, h, width = k.shape
+  expected = (b, h, v.shape[-1], width)
+  if initial_memory is not None and initial_memory.shape != expected:
+    raise ValueError(
+      f"initial_memory must have shape {expected} (batch, heads, value width,"
+      f" key width), got {initial_memory.shape}"
+    )

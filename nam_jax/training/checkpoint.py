@@ -1,0 +1,229 @@
+"""Checkpoints of a run: the newest two and the best; only here lives orbax.
+
+A checkpoint is the folder checkpoints/<step>. Once orbax has written it, the
+file seal.json is added: the score of the evaluation at that step, the shapes of
+all arrays, and size and checksum of every file. A folder without a seal was cut
+short while it was written or removed, and is cleared away. One that does not
+fit its seal is damaged; it is moved to damaged/, and the run continues from the
+one before.
+"""
+
+import json
+import logging
+import math
+import os
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+
+from nam_jax.training import devices, run_dir
+from nam_jax.training.config import TrainConfig
+from nam_jax.training.errors import UserError
+from nam_jax.training.state import TrainState
+
+_SEAL = "seal.json"
+
+
+class Checkpoints:
+  """Saves and restores the states of one run."""
+
+  def __init__(self, workdir: str | os.PathLike, config: TrainConfig):
+    self._path = Path(workdir).resolve() / "checkpoints"
+    self._sign = 1 if config.selection_mode == "max" else -1
+    if devices.is_main():
+      _tidy(self._path)
+    devices.wait_for_all("checkpoints are checked")
+    self._scores, _ = _scan(self._path)  # by step; higher is better
+    options = ocp.CheckpointManagerOptions(
+      cleanup_tmp_directories=True, enable_async_checkpointing=False
+    )
+    self._manager = ocp.CheckpointManager(self._path, options=options)
+
+  def __enter__(self) -> "Checkpoints":
+    return self
+
+  def __exit__(self, *_) -> None:
+    self._manager.close()
+
+  @property
+  def newest_step(self) -> int | None:
+    return max(self._scores, default=None)
+
+  @property
+  def best_step(self) -> int | None:
+    """The step with the best selection metric, of equals the latest."""
+    return _best(self._scores)
+
+  def is_best(self, metric: float | None) -> bool:
+    """Whether a state with this selection metric would be the best."""
+    score = self._score(metric)
+    best = max(self._scores.values(), default=-math.inf)
+    return score > -math.inf and score >= best
+
+  def save(
+    self,
+    step: int,
+    state: TrainState,
+    memory: dict[str, Any],
+    metric: float | None,
+  ) -> None:
+    """Writes a checkpoint, then removes those no longer needed.
+
+    Args:
+      step: updates made.
+      state: all arrays.
+      memory: what else the run must remember, in JSON.
+      metric: the selection metric, if this step was evaluated.
+    """
+    arguments = ocp.args.Composite(
+      state=ocp.args.StandardSave(state), memory=ocp.args.JsonSave(memory)
+    )
+    self._manager.save(step, args=arguments, force=True)
+    self._scores[step] = self._score(metric)
+    if devices.is_main():
+      _seal(self._path / str(step), self._scores[step], _arrays(state))
+    devices.wait_for_all("checkpoint is sealed")
+    keep = {*sorted(self._scores)[-2:], self.best_step}
+    for old in sorted(self._scores.keys() - keep):
+      if devices.is_main():
+        (self._path / str(old) / _SEAL).unlink()
+      self._manager.delete(old)
+      del self._scores[old]
+
+  def restore_newest(
+    self, shapes: TrainState
+  ) -> tuple[TrainState, dict[str, Any]] | None:
+    """State and memory of the newest checkpoint, or None at the beginning."""
+    if self.newest_step is None:
+      return None
+    return _restore(self._manager, self.newest_step, shapes)
+
+  def _score(self, metric):
+    if metric is None or math.isnan(metric):
+      return -math.inf
+    return self._sign * metric
+
+
+def restore_best(workdir: str | os.PathLike, shapes: TrainState) -> TrainState:
+  """The best state of a run; the folder is only read."""
+  path = Path(workdir).resolve() / "checkpoints"
+  scores, damaged = _scan(path)
+  for step, reason in damaged.items():
+    _warn(f"checkpoint {path / str(step)} is damaged ({reason})")
+  if not scores:
+    raise UserError(f"{workdir} holds no checkpoint that can be restored")
+  options = ocp.CheckpointManagerOptions(save_interval_steps=0, create=False)
+  with ocp.CheckpointManager(path, options=options) as manager:
+    return _restore(manager, _best(scores), shapes)[0]
+
+
+def _restore(manager, step, shapes):
+  folder = Path(manager.directory) / str(step)
+  theirs = json.loads((folder / _SEAL).read_text())["arrays"]
+  ours = _arrays(shapes)
+  for name in theirs | ours:
+    if theirs.get(name) != ours.get(name):
+      raise UserError(
+        f"checkpoint {folder} is not of this model: {name} is"
+        f" {theirs.get(name, 'absent')} there and"
+        f" {ours.get(name, 'absent')} here"
+      )
+  arguments = ocp.args.Composite(
+    state=ocp.args.StandardRestore(shapes), memory=ocp.args.JsonRestore()
+  )
+  restored = manager.restore(step, args=arguments)
+  return restored["state"], restored["memory"]
+
+
+def _arrays(state):
+  """Type and shape of each array by its path."""
+  return {
+    jax.tree_util.keystr(path, simple=True, separator="/"): (
+      f"{x.dtype}{list(x.shape)}"
+    )
+    for path, x in jax.tree_util.tree_leaves_with_path(state)
+  }
+
+
+def _best(scores):
+  return max(scores, key=lambda step: (scores[step], step), default=None)
+
+
+def _scan(path):
+  """Scores of the sound checkpoints, and what is wrong with the damaged."""
+  scores, damaged = {}, {}
+  for folder in _folders(path):
+    if (folder / _SEAL).exists():
+      try:
+        scores[int(folder.name)] = _check(folder)
+      except (OSError, ValueError, KeyError) as error:
+        damaged[int(folder.name)] = str(error)
+  return scores, damaged
+
+
+def _folders(path):
+  found = path.iterdir() if path.exists() else ()
+  return [folder for folder in found if folder.name.isdecimal()]
+
+
+def _seal(folder, score, arrays):
+  content = {
+    "score": None if score == -math.inf else score,
+    "arrays": arrays,
+    "files": {name: _checksum(folder / name) for name in _files(folder)},
+  }
+  run_dir.write_json(folder / _SEAL, content)
+
+
+def _check(folder):
+  """The score of a checkpoint; an exception says what is damaged."""
+  seal = json.loads((folder / _SEAL).read_text())
+  present = _files(folder)
+  for name, expected in seal["files"].items():
+    if name not in present:
+      raise ValueError(f"{name} is missing")
+    if _checksum(folder / name) != expected:
+      raise ValueError(f"{name} has changed")
+  return -math.inf if seal["score"] is None else seal["score"]
+
+
+def _files(folder):
+  found = (p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
+  return {str(name) for name in found} - {_SEAL}
+
+
+def _checksum(path):
+  """Size and CRC-32 of a file."""
+  value = size = 0
+  with open(path, "rb") as file:
+    while block := file.read(1 << 20):
+      value, size = zlib.crc32(block, value), size + len(block)
+  return [size, value]
+
+
+def _tidy(path):
+  """Removes folders without a seal, and moves the damaged ones away."""
+  scores, damaged = _scan(path)
+  plan = f"continuing from step {max(scores)}" if scores else "starting again"
+  for folder in _folders(path):
+    if not (folder / _SEAL).exists():
+      shutil.rmtree(folder)
+      _warn(f"checkpoint {folder} was cut short and is removed, {plan}")
+  for step, reason in damaged.items():
+    aside = path.parent / "damaged" / str(step)
+    while aside.exists():
+      aside = aside.with_name(aside.name + "-again")
+    aside.parent.mkdir(exist_ok=True)
+    os.rename(path / str(step), aside)
+    _warn(
+      f"checkpoint {path / str(step)} is damaged ({reason}) and moved to"
+      f" {aside}, {plan}"
+    )
+
+
+def _warn(message):
+  logging.getLogger(__name__).warning(message)

@@ -1,0 +1,106 @@
+"""Batches that depend on the seed and the step number alone.
+
+A source of training data is one of
+
+  rows    an object with `len(source)` and `source[i]` -> dict of numpy arrays,
+          visited in a new random order each epoch;
+  batch_fn  a function of the step number, `batch_fn(step)` -> dict of numpy
+          arrays with `batch_size` rows, for data that is generated. It is
+          called from several threads and must be a pure function.
+
+Batch t of a run is therefore known without batches 0 ... t−1, and a run
+resumes by starting at its step. Every process reads its own rows of the same
+global batch.
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import grain
+import jax
+import numpy as np
+
+from nam_jax.training import devices
+
+HostBatch = dict[str, np.ndarray]
+
+
+@runtime_checkable
+class Rows(Protocol):
+  """A random-access source of dicts of numpy arrays."""
+
+  def __len__(self) -> int: ...
+
+  def __getitem__(self, index: int) -> dict[str, Any]: ...
+
+
+Source = Rows | Callable[[int], HostBatch]
+
+
+def train_batches(
+  source: Source, batch_size: int, seed: int, start_step: int
+) -> Iterator[HostBatch]:
+  """This process's rows of the batches start_step, start_step + 1, ..."""
+  devices.check_batch_size(batch_size)
+  mine = _local_rows(batch_size)
+  if callable(source):
+    read = functools.partial(_generated_rows, source, batch_size, mine)
+  else:
+    if len(source) == 0:
+      raise ValueError("the source has no rows")
+    read = functools.partial(_drawn_rows, source, batch_size, seed, mine)
+  steps = grain.MapDataset.range(start_step, sys.maxsize)
+  options = grain.ReadOptions(num_threads=2, prefetch_buffer_size=4)
+  return iter(steps.map(read).to_iter_dataset(options))
+
+
+def eval_batches(source: Rows, batch_size: int) -> Iterator[HostBatch]:
+  """All rows once, in order; this process's share of each batch.
+
+  The last batch is filled up with copies of the last row. The additional field
+  `row_mask` is False there, and metrics must not count those rows.
+  """
+  devices.check_batch_size(batch_size)
+  mine = _local_rows(batch_size)
+  for start in range(0, len(source), batch_size):
+    rows = np.arange(start, start + batch_size)[mine]
+    batch = _stack(source, np.minimum(rows, len(source) - 1))
+    yield batch | {"row_mask": rows < len(source)}
+
+
+def _local_rows(batch_size):
+  share = batch_size // jax.process_count()
+  first = jax.process_index() * share
+  return slice(first, first + share)
+
+
+def _generated_rows(batch_fn, batch_size, mine, step):
+  batch = batch_fn(int(step))
+  for name, rows in batch.items():
+    if len(rows) != batch_size:
+      raise ValueError(
+        f"the batch function gave {len(rows)} rows of {name!r} for"
+        f" batch_size={batch_size}"
+      )
+  return {name: np.asarray(rows)[mine] for name, rows in batch.items()}
+
+
+def _drawn_rows(source, batch_size, seed, mine, step):
+  position = (step * batch_size + np.arange(batch_size))[mine]
+  epoch, place = np.divmod(position, len(source))
+  orders = {e: _order(seed, int(e), len(source)) for e in np.unique(epoch)}
+  return _stack(
+    source, [orders[e][p] for e, p in zip(epoch, place, strict=True)]
+  )
+
+
+@functools.lru_cache(maxsize=4)
+def _order(seed, epoch, length):
+  return np.random.default_rng((seed, epoch)).permutation(length)
+
+
+def _stack(source, indices):
+  rows = [source[int(i)] for i in indices]
+  return {name: np.stack([row[name] for row in rows]) for name in rows[0]}

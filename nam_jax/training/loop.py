@@ -1,0 +1,147 @@
+"""The training loop: batch, step, log, evaluate, checkpoint."""
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from nam_jax.training import (
+  checkpoint,
+  data,
+  devices,
+  metrics_log,
+  run_dir,
+  schedules,
+  stopping,
+)
+from nam_jax.training import state as state_lib
+from nam_jax.training import step as step_lib
+from nam_jax.training.config import TrainConfig
+from nam_jax.training.errors import TrainingDiverged, UserError
+from nam_jax.training.state import TrainState
+
+Evaluate = Callable[[TrainState], Mapping[str, float]]
+
+
+class FitResult(NamedTuple):
+  """What `fit` returns."""
+
+  state: TrainState  # after the last step
+  history: list[dict[str, Any]]  # the rows of metrics.jsonl
+  best_step: int  # of the best checkpoint, by the selection metric
+  seconds: float  # duration over all restarts
+
+
+def fit(
+  config: TrainConfig,
+  workdir: str | os.PathLike,
+  init_fn: state_lib.InitFn,
+  loss_fn: step_lib.LossFn,
+  source: data.Source,
+  evaluate: Evaluate,
+) -> FitResult:
+  """Trains for `config.num_steps` updates, or continues where a run stopped.
+
+  On SIGTERM or SIGINT the step is finished, the state saved, and the process
+  ends with status 143 or 130. The same call then continues, and its results
+  equal those of an unbroken run. A wrong setting or folder raises `UserError`
+  before anything is changed; a loss that is not finite `TrainingDiverged`.
+
+  Args:
+    config: a `TrainConfig` or a subclass; all of it is kept in config.json.
+    workdir: folder of this run alone.
+    init_fn: key -> variables; see `state.create`.
+    loss_fn: see `step`.
+    source: of training data; see `data`.
+    evaluate: state -> metrics by name, `selection_metric` among them.
+  """
+  devices.check_batch_size(config.batch_size, config.accumulate_steps)
+  metrics_log.check_installed(config)
+  optimizer = schedules.make_optimizer(config)
+  shapes = state_lib.abstract(init_fn, optimizer, config.seed)
+  train_step = step_lib.make_train_step(loss_fn, optimizer, config)
+  run_dir.claim(workdir, config)
+  with (
+    stopping.StopRequest() as stop,
+    checkpoint.Checkpoints(workdir, config) as saved,
+    _naming_last_good(saved, workdir),
+  ):
+    state, memory = saved.restore_newest(shapes) or (
+      state_lib.create(init_fn, optimizer, config.seed),
+      None,
+    )
+    start = int(state.step)
+    _announce(shapes, start, workdir)
+    batches = data.train_batches(source, config.batch_size, config.seed, start)
+    with metrics_log.MetricsLog(workdir, config, start, memory) as log:
+      for step in range(start + 1, config.num_steps + 1):
+        state, metrics = train_step(state, devices.place(next(batches)))
+        log.add(step, metrics)
+        if _due(step, config.log_every, config):
+          log.train(step)
+        with log.clock.pause():
+          selection = None
+          if _due(step, config.eval_every, config):
+            log.check_finite()
+            selection = _evaluated(evaluate, state, step, log, config)
+          signal = stop.received(step)
+          save = _due(step, config.checkpoint_every, config)
+          if save or signal or saved.is_best(selection):
+            saved.save(step, state, log.memory(), selection)
+          if signal:
+            _leave(signal, step, workdir)
+      return FitResult(state, log.history, saved.best_step, log.clock.seconds)
+
+
+def load_best(
+  config: TrainConfig, workdir: str | os.PathLike, init_fn: state_lib.InitFn
+) -> TrainState:
+  """The best state of the run in `workdir`, which must have this config."""
+  run_dir.check_same(workdir, config)
+  optimizer = schedules.make_optimizer(config)
+  shapes = state_lib.abstract(init_fn, optimizer, config.seed)
+  return checkpoint.restore_best(workdir, shapes)
+
+
+def _due(step, every, config):
+  return step % every == 0 or step == config.num_steps
+
+
+def _evaluated(evaluate, state, step, log, config):
+  """Runs and logs an evaluation; returns its selection metric."""
+  metrics = evaluate(state)
+  if config.selection_metric not in metrics:
+    raise UserError(
+      f"selection_metric={config.selection_metric!r} is not among the metrics"
+      f" of the evaluation: {', '.join(metrics)}"
+    )
+  log.evaluation(step, metrics)
+  return metrics[config.selection_metric]
+
+
+def _announce(shapes, start, workdir):
+  if devices.is_main():
+    print(state_lib.parameter_table(shapes.params))
+    if start:
+      print(f"continuing the run in {workdir} after step {start}", flush=True)
+
+
+def _leave(signal, step, workdir):
+  if devices.is_main():
+    print(
+      f"stopped by {signal.name} after step {step}, saved in {workdir};"
+      " run the same command to continue",
+      flush=True,
+    )
+  raise SystemExit(128 + signal)
+
+
+@contextlib.contextmanager
+def _naming_last_good(saved, workdir):
+  try:
+    yield
+  except TrainingDiverged as error:
+    where = f"step {saved.newest_step} in {workdir}"
+    if saved.newest_step is None:
+      where = "none"
+    raise TrainingDiverged(f"{error}; last good checkpoint: {where}") from error

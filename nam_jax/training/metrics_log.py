@@ -1,0 +1,181 @@
+"""Where the numbers of a run go: metrics.jsonl, the terminal, and dashboards.
+
+Each line of metrics.jsonl is one JSON object with `step` (updates made),
+`kind` ("train": means since the last such line; "eval": an evaluation), the
+metrics by name, and `seconds` (duration of the run so far, over all restarts).
+Training lines also have `learning_rate` and `steps_per_second`, which leaves
+out compilation, evaluation and checkpoints. A number that is not finite is
+written as null.
+"""
+
+import contextlib
+import dataclasses
+import importlib.util
+import json
+import math
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxtyping import Array
+
+from nam_jax.training import devices, progress, run_dir, schedules
+from nam_jax.training.config import TrainConfig
+from nam_jax.training.errors import UserError
+
+# The fields in which two runs with the same config differ.
+TIME_FIELDS = ("seconds", "steps_per_second")
+
+
+def check_installed(config: TrainConfig) -> None:
+  """Raises if the config asks for a dashboard whose package is missing."""
+  packages = {"tensorboard": "tensorboardX", "wandb": "wandb"}
+  for field, package in packages.items():
+    if getattr(config, field) and not importlib.util.find_spec(package):
+      raise UserError(
+        f"{field}={getattr(config, field)} needs the package {package}: pip"
+        f" install {package}"
+      )
+
+
+class MetricsLog:
+  """Collects the metrics of the steps and writes rows everywhere.
+
+  `memory` is what `memory()` returned at step `start` of an interrupted run;
+  rows of later steps are dropped, since those steps come again.
+  """
+
+  def __init__(
+    self,
+    workdir: str | os.PathLike,
+    config: TrainConfig,
+    start: int,
+    memory: Mapping[str, Any] | None,
+  ):
+    workdir = Path(workdir)
+    memory = memory or {"seconds": 0.0, "window": []}
+    self.clock = progress.Clock(memory["seconds"])
+    self.history = _rows_until(workdir / "metrics.jsonl", start)
+    self._window = progress.Window(memory["window"])
+    self._config, self._start = config, start
+    self._schedule = schedules.make_schedule(config)
+    self._file = self._tensorboard = self._wandb = None
+    if devices.is_main():
+      self._file = _continued(workdir / "metrics.jsonl", self.history)
+      if config.tensorboard:
+        self._tensorboard = _start_tensorboard(workdir, start)
+      if config.wandb:
+        self._wandb = _start_wandb(workdir, config)
+
+  def __enter__(self) -> "MetricsLog":
+    return self
+
+  def __exit__(self, *_) -> None:
+    if self._file:
+      self._file.close()
+    if self._tensorboard:
+      self._tensorboard.close()
+    if self._wandb:
+      self._wandb.finish()
+
+  def add(self, step: int, metrics: Mapping[str, tuple[Array, Array]]) -> None:
+    """Takes the metrics of a step, without waiting for them."""
+    self._window.add(step, metrics)
+    if step == self._start + 1:
+      self._window.fetch()
+      self.clock.compiled(step)
+
+  def check_finite(self) -> None:
+    """Raises `TrainingDiverged` if a step so far was not finite."""
+    self._window.fetch()
+
+  def memory(self) -> dict[str, Any]:
+    """What a checkpoint must keep for the log to go on as if unbroken."""
+    return {"seconds": self.clock.seconds, "window": self._window.fetch()}
+
+  def train(self, step: int) -> None:
+    """Logs the mean metrics of the steps since the last call."""
+    metrics = self._window.mean()
+    pace = self.clock.steps_per_second(step)
+    rate = float(self._schedule(step - 1))
+    row = {**metrics, "learning_rate": rate, "steps_per_second": pace}
+    self._write(step, "train", row)
+    left = _duration(self.clock.seconds_left(step, self._config.num_steps))
+    ending = f"  {pace:.3g} steps/s  {left} left" if pace else ""
+    self._print(step, metrics, ending)
+
+  def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+    """Logs what the script's `evaluate` returned."""
+    self._write(step, "eval", metrics)
+    self._print(step, metrics, "  (evaluation)")
+
+  def _write(self, step, kind, values):
+    if taken := {"step", "kind", "seconds"}.intersection(values):
+      raise ValueError(f"a metric must not have the name {min(taken)!r}")
+    values = {
+      name: float(value) if value is not None and math.isfinite(value) else None
+      for name, value in [*values.items(), ("seconds", self.clock.seconds)]
+    }
+    row = {"step": step, "kind": kind, **values}
+    self.history.append(row)
+    if self._file:
+      self._file.write(json.dumps(row) + "\n")
+      self._file.flush()
+    known = {f"{kind}/{k}": v for k, v in values.items() if v is not None}
+    if self._tensorboard:
+      for name, value in known.items():
+        self._tensorboard.add_scalar(name, value, step)
+      self._tensorboard.flush()
+    if self._wandb:
+      self._wandb.log(known, step=step)
+
+  def _print(self, step, metrics, ending):
+    if devices.is_main():
+      total = str(self._config.num_steps)
+      numbers = "  ".join(f"{name} {x:.4g}" for name, x in metrics.items())
+      print(f"step {step:{len(total)}}/{total}  {numbers}{ending}", flush=True)
+
+
+def _duration(seconds):
+  minutes, seconds = divmod(round(seconds), 60)
+  hours, minutes = divmod(minutes, 60)
+  return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{seconds:02}s"
+
+
+def _rows_until(path, step):
+  """The rows up to a step; a kill may have cut off the last line."""
+  rows = []
+  for line in path.read_text().splitlines() if path.exists() else ():
+    with contextlib.suppress(json.JSONDecodeError):
+      rows.append(json.loads(line))
+  return [row for row in rows if row["step"] <= step]
+
+
+def _continued(path, rows):
+  run_dir.write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
+  return open(path, "a")
+
+
+def _start_tensorboard(workdir, start):
+  import tensorboardX
+
+  logdir = str(workdir / "tensorboard")
+  return tensorboardX.SummaryWriter(logdir, purge_step=start + 1)
+
+
+def _start_wandb(workdir, config):
+  import wandb
+
+  name = workdir / "wandb_id.txt"
+  if not name.exists():
+    run_dir.write_text(name, uuid.uuid4().hex)
+  return wandb.init(
+    project=config.wandb,
+    name=workdir.name,
+    id=name.read_text(),
+    resume="allow",
+    dir=str(workdir),
+    config=dataclasses.asdict(config),
+  )

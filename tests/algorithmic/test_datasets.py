@@ -1,0 +1,189 @@
+"""Sizes, lengths and streams of the splits; determinism of the batches."""
+
+import numpy as np
+import pytest
+
+from algorithmic import datasets, registry
+
+PALIN = registry.make_task("palin")
+FIB = registry.make_task("fib")
+
+
+@pytest.fixture(scope="module")
+def data():
+  return datasets.training_set(PALIN, seed=0)
+
+
+def digits_of(name):
+  if name == "train":
+    return datasets.training_set(PALIN, seed=0).digits
+  return datasets.validation_set(PALIN, name).digits
+
+
+def assert_equal(first, second):
+  for a, b in zip(first, second, strict=True):
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+  ("name", "lengths", "size"),
+  [
+    ("train", range(1, 11), 25_600),
+    ("id", range(5, 11), 2_048),
+    ("od_easy", range(11, 14), 2_048),
+    ("od_hard", range(14, 17), 2_048),
+  ],
+)
+def test_splits_have_the_papers_sizes_spread_evenly(name, lengths, size):
+  found, counts = np.unique(digits_of(name), return_counts=True)
+  assert list(found) == list(lengths)
+  assert counts.sum() == size
+  assert counts.max() - counts.min() <= 1
+
+
+def test_out_of_distribution_lengths_are_new():
+  lengths = {name: set(digits_of(name)) for name in datasets.SPLITS}
+  assert lengths["id"] < lengths["train"]
+  assert not lengths["od_easy"] & lengths["train"]
+  assert not lengths["od_hard"] & (lengths["train"] | lengths["od_easy"])
+
+
+@pytest.mark.parametrize("name", datasets.VALIDATION_SPLITS)
+def test_samples_are_as_long_as_their_digits_say(name):
+  split = datasets.validation_set(PALIN, name)
+  given = ((split.inputs < 10) & split.tokens).sum(axis=1)
+  np.testing.assert_array_equal(given, split.digits)
+  np.testing.assert_array_equal(split.mask.sum(axis=1), split.digits)
+
+
+@pytest.mark.parametrize("name", registry.TASKS)
+def test_each_split_has_one_width_with_room_to_shift(name):
+  task = registry.make_task(name)
+  for split_name in datasets.VALIDATION_SPLITS:
+    split = datasets.validation_set(task, split_name)
+    assert split.inputs.shape[1] == datasets.split_width(task, split_name)
+    longest = split.digits == split.digits.max()
+    offsets = split.tokens[longest].argmax(axis=1)
+    assert {0, 1, 2, 3, 4} <= set(offsets)
+
+
+def test_splits_come_from_streams_of_their_own():
+  # Of two equal streams the shorter set would begin like the longer one.
+  first = {}
+  for name, split in datasets.SPLITS.items():
+    rng = np.random.default_rng([0, split.stream])
+    first[name] = tuple(rng.integers(0, 1 << 30, 4))
+  assert len(set(first.values())) == 4
+  train = datasets.training_set(PALIN, 0).inputs
+  assert (train[5:10] != datasets.training_set(PALIN, 1).inputs[5:10]).any()
+
+
+def test_sets_are_reproducible():
+  for name in datasets.VALIDATION_SPLITS:
+    first, again = (datasets.validation_set(FIB, name) for _ in range(2))
+    assert_equal(first, again)
+  assert_equal(datasets.training_set(FIB, 3), datasets.training_set(FIB, 3))
+
+
+def test_id_samples_of_many_digits_were_not_trained_on(data):
+  split = datasets.validation_set(PALIN, "id")
+
+  def questions(batch):
+    rows = np.flatnonzero(batch.digits == 10)
+    given = (batch.inputs < 10) & batch.tokens
+    return {tuple(batch.inputs[row, given[row]]) for row in rows}
+
+  assert len(questions(data)) == 2560
+  assert not questions(data) & questions(split)
+
+
+def test_a_wider_training_set_asks_the_same_questions(data):
+  wide = datasets.training_set(PALIN, 0, width=50)
+  assert wide.inputs.shape == (25_600, 50)
+  np.testing.assert_array_equal(
+    wide.inputs[wide.tokens], data.inputs[data.tokens]
+  )
+
+
+@pytest.mark.parametrize("digits", [20, 40, 80])
+def test_sweep_reaches_any_length(digits):
+  sweep = datasets.sweep_set(FIB, digits, size=32)
+  assert set(sweep.digits) == {digits}
+  assert len(sweep.inputs) == 32
+  assert_equal(sweep, datasets.sweep_set(FIB, digits, size=32))
+
+
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_unknown_validation_split_is_refused(name):
+  with pytest.raises(ValueError, match=f"{name}.*id, od_easy, od_hard"):
+    datasets.validation_set(PALIN, name)
+
+
+def test_unknown_split_has_no_width():
+  with pytest.raises(ValueError, match=r"'x'.*train, id"):
+    datasets.split_width(PALIN, "x")
+
+
+def rows(data, step, batch_size=64, max_digits=10, seed=0):
+  return datasets.training_rows(data, seed, step, batch_size, max_digits)
+
+
+def test_an_epoch_visits_every_row_once_in_a_new_order(data):
+  first = np.concatenate([rows(data, step) for step in range(400)])
+  second = np.concatenate([rows(data, step) for step in range(400, 800)])
+  np.testing.assert_array_equal(np.sort(first), np.arange(25_600))
+  np.testing.assert_array_equal(np.sort(second), np.arange(25_600))
+  assert (first == second).mean() < 0.01
+
+
+def test_batches_that_straddle_epochs_lose_no_row(data):
+  # 256 steps of 300 rows are exactly three epochs.
+  seen = np.concatenate([rows(data, s, batch_size=300) for s in range(256)])
+  np.testing.assert_array_equal(np.bincount(seen), 3)
+
+
+def test_a_batch_larger_than_the_set_repeats_it(data):
+  small = datasets.take(data, np.arange(10))
+  np.testing.assert_array_equal(
+    np.bincount(rows(small, step=0, batch_size=30)), 3
+  )
+
+
+def test_step_and_seed_determine_the_batch(data):
+  def batch(seed, step):
+    return datasets.training_batch(data, seed, step, 64, max_digits=4)
+
+  later = batch(0, 1000)
+  batch(0, 5)
+  assert_equal(batch(0, 1000), later)
+  assert (batch(0, 1001).inputs != later.inputs).any()
+  assert (batch(1, 1000).inputs != later.inputs).any()
+
+
+@pytest.mark.parametrize("max_digits", [1, 2, 7])
+def test_curriculum_replaces_long_rows_only(data, max_digits):
+  free = rows(data, step=3, batch_size=256)
+  held = rows(data, step=3, batch_size=256, max_digits=max_digits)
+  short = data.digits[free] <= max_digits
+  np.testing.assert_array_equal(held[short], free[short])
+  assert not short.all()
+  assert data.digits[held].max() <= max_digits
+  assert len(set(data.digits[held])) == max_digits
+
+
+def test_curriculum_draws_new_rows_each_step(data):
+  first, second = (rows(data, step, max_digits=1) for step in (0, 1))
+  assert len(set(first) | set(second)) > 100
+
+
+def test_curriculum_that_allows_nothing_is_refused(data):
+  long = datasets.take(data, np.flatnonzero(data.digits > 4))
+  with pytest.raises(ValueError, match="at most 4 digits"):
+    rows(long, step=0, max_digits=4)
+
+
+def test_batch_keeps_rows_together(data):
+  chosen = np.array([7, 3])
+  batch = datasets.take(data, chosen)
+  for field, whole in zip(batch, data, strict=True):
+    np.testing.assert_array_equal(field, whole[chosen])

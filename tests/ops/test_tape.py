@@ -1,0 +1,160 @@
+"""The tape recurrence against its plain scan and the numpy twin."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nam_jax.ops import normalize, tape
+from tests.reference import nam_tm as reference
+from tests.reference import plain
+
+SKIP = tape.Transition("skip", lambda heads, found: jnp.roll(heads, 3, -1))
+RULES = {
+  "paper": tape.TRANSITIONS,
+  "no_jump": (tape.LEFT, tape.RIGHT, tape.NO_OP),
+  "own_rule": (*tape.TRANSITIONS, SKIP),
+}
+
+
+def operands(rules, b=2, s=9, h=3, v=4, k=5, n=7, seed=0):
+  rng = np.random.default_rng(seed)
+
+  def normal(*shape):
+    return jnp.asarray(rng.standard_normal(shape), jnp.float32)
+
+  def gate():
+    return jnp.asarray(rng.random((b, s, h)), jnp.float32)
+
+  if not any(rule.uses_found for rule in rules):
+    k = 0
+  controls = tape.Controls(
+    value=normal(b, s, h, v),
+    key=normalize.unit(normal(b, s, h, k)),
+    query=normalize.unit(normal(b, s, h, k)),
+    p_r=gate(),
+    p_w=gate(),
+    p_e=gate(),
+    actions=jax.nn.softmax(2 * normal(2, b, s, h, len(rules))),
+  )
+  start = tape.Tape(
+    normal(b, h, v, n), normal(b, h, k, n), normalize.unit(normal(2, b, h, n))
+  )
+  return controls, start
+
+
+def total(scan, controls, start):
+  outputs, end, heads = scan(controls, start)
+  parts = (outputs, end.values, end.keys, end.heads, heads)
+  return sum(jnp.sum(jnp.sin((i + 1) * p)) for i, p in enumerate(parts))
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("normalize_heads", [True, False])
+@pytest.mark.parametrize("masked", [False, True])
+def test_equals_the_plain_scan(rules, normalize_heads, masked):
+  args = operands(rules)
+  mask = None
+  if masked:
+    mask = jnp.asarray(np.random.default_rng(1).random((2, 9)) < 0.6)
+  options = {
+    "transitions": rules,
+    "normalize_heads": normalize_heads,
+    "mask": mask,
+  }
+  fast, slow = (
+    functools.partial(f.tape_scan, **options) for f in (tape, plain)
+  )
+  jax.tree.map(
+    functools.partial(np.testing.assert_allclose, atol=1e-4, rtol=1e-4),
+    fast(*args),
+    slow(*args),
+  )
+  grads = [
+    jax.jit(jax.grad(functools.partial(total, f), (0, 1)))(*args)
+    for f in (fast, slow)
+  ]
+  jax.tree.map(
+    functools.partial(np.testing.assert_allclose, atol=1e-3, rtol=1e-3), *grads
+  )
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("rules", ["paper", "no_jump"])
+def test_equals_the_numpy_twin(rules, normalized):
+  rules = RULES[rules]
+  controls, start = operands(rules)
+  outputs, end, heads = tape.tape_scan(
+    controls, start, transitions=rules, normalize_heads=normalized
+  )
+  for i in range(2):
+    for j in range(3):
+      *others, actions = (np.asarray(a, np.float64) for a in controls)
+      tokens = [a[i, :, j] for a in others]
+      tokens.append(np.moveaxis(actions[:, i, :, j], 1, 0))
+      T, K, H = (np.asarray(a, np.float64) for a in start)
+      one = (T[i, j], K[i, j], H[:, i, j])
+      expected, last, positions = reference.sequence(tokens, one, normalized)
+      close = functools.partial(
+        np.testing.assert_allclose, atol=1e-4, rtol=1e-4
+      )
+      close(outputs[i, :, j], expected)
+      close(end.values[i, j], last[0])
+      close(end.keys[i, j], last[1])
+      close(end.heads[:, i, j], np.array(last[2]))
+      close(heads[i, :, :, j], positions)
+
+
+def one_action(index, s, count=4):
+  """Controls of a machine that writes 1, 2, 3 ... and always acts alike."""
+  shape = (1, s, 1)
+  return tape.Controls(
+    value=jnp.arange(1.0, s + 1).reshape(1, s, 1, 1),
+    key=jnp.ones((1, s, 1, 1)),
+    query=jnp.ones((1, s, 1, 1)),
+    p_r=jnp.ones(shape),
+    p_w=jnp.ones(shape),
+    p_e=jnp.ones(shape),
+    actions=jnp.broadcast_to(jax.nn.one_hot(index, count), (2, *shape, count)),
+  )
+
+
+def test_moving_right_writes_one_cell_after_the_other():
+  start = tape.blank_tape(1, 1, 1, 1, 5, jnp.float32)
+  outputs, end, heads = tape.tape_scan(one_action(1, 3), start)
+  np.testing.assert_allclose(end.values[0, 0, 0], [1, 2, 3, 0, 0], atol=1e-6)
+  np.testing.assert_allclose(outputs[0, :, 0, 0], [1, 2, 3], atol=1e-6)
+  np.testing.assert_array_equal(jnp.argmax(heads[0, :, 1, 0], -1), [0, 1, 2])
+  assert jnp.argmax(tape.rewind(end).heads[1, 0, 0]) == 0
+
+
+def test_moving_left_wraps_around_the_tape():
+  start = tape.blank_tape(1, 1, 1, 1, 5, jnp.float32)
+  _, end, _ = tape.tape_scan(one_action(0, 3), start)
+  np.testing.assert_allclose(end.values[0, 0, 0], [1, 0, 0, 3, 2], atol=1e-6)
+
+
+def test_staying_overwrites_the_same_cell():
+  start = tape.blank_tape(1, 1, 1, 1, 5, jnp.float32)
+  _, end, _ = tape.tape_scan(one_action(2, 3), start)
+  np.testing.assert_allclose(end.values[0, 0, 0], [3, 0, 0, 0, 0], atol=1e-6)
+
+
+def test_jump_goes_to_the_cell_whose_key_is_asked_for():
+  """Orthogonal keys on the first three cells; the query names the second."""
+  n, keys = 5, jnp.eye(4)[:3]
+  start = tape.blank_tape(1, 1, 1, 4, n, jnp.float32)
+  actions = jax.nn.one_hot(jnp.array([1, 1, 3]), 4)
+  controls = tape.Controls(
+    value=jnp.zeros((1, 3, 1, 1)),
+    key=keys[None, :, None],
+    query=jnp.broadcast_to(keys[1], (1, 3, 1, 4)),
+    p_r=jnp.ones((1, 3, 1)),
+    p_w=jnp.ones((1, 3, 1)),
+    p_e=jnp.ones((1, 3, 1)),
+    actions=jnp.broadcast_to(actions[None, None, :, None], (2, 1, 3, 1, 4)),
+  )
+  _, end, _ = tape.tape_scan(controls, start)
+  np.testing.assert_allclose(end.heads[1, 0, 0], jnp.eye(n)[1], atol=1e-6)

@@ -1,0 +1,94 @@
+"""Two processes, or four devices, compute what one device computes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nam_jax.training import metrics_log
+from tests.training import toy
+
+ROOT = Path(__file__).parents[2]
+CONFIG = {"num_steps": 12, "log_every": 1, "eval_every": 6}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+  """The folder of a run on one device."""
+  workdir = tmp_path_factory.mktemp("runs") / "alone"
+  toy.run(workdir, toy.make_config(**CONFIG))
+  return workdir
+
+
+def _start(workdir, environment):
+  return subprocess.Popen(
+    [sys.executable, toy.__file__, workdir, json.dumps(CONFIG)],
+    env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
+
+
+def _finish(processes):
+  """Waits for all; kills them (JAX catches SIGTERM) if they hang."""
+  try:
+    outputs = [process.communicate(timeout=100)[0] for process in processes]
+  finally:
+    for process in processes:
+      process.kill()
+  for process, output in zip(processes, outputs, strict=True):
+    assert process.returncode == 0, output
+  return outputs
+
+
+def _numbers(workdir):
+  """Loss, accuracy, gradient norm, ... of every row, and of the best state."""
+  rows = [
+    *map(json.loads, (workdir / "metrics.jsonl").read_text().splitlines())
+  ]
+  rows.append(json.loads((workdir / "results.json").read_text())["best"])
+  left_out = ("kind", *metrics_log.TIME_FIELDS)
+  return [{k: v for k, v in row.items() if k not in left_out} for row in rows]
+
+
+def _compare(workdir, alone):
+  ours, theirs = _numbers(workdir), _numbers(alone)
+  assert len(ours) == len(theirs) == 12 + 2 + 1
+  for a, b in zip(ours, theirs, strict=True):
+    assert a == pytest.approx(b, rel=1e-5, abs=1e-5)
+
+
+def test_two_processes_equal_one(tmp_path, alone):
+  with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+  common = {
+    "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
+    "JAX_NUM_PROCESSES": "2",
+  }
+  first, second = _finish(
+    [_start(tmp_path, common | {"JAX_PROCESS_ID": i}) for i in ("0", "1")]
+  )
+  assert "step 12/12" in first
+  assert "step" not in second
+  _compare(tmp_path, alone)
+
+
+def test_four_devices_equal_one(tmp_path, alone):
+  flags = "--xla_force_host_platform_device_count=4"
+  _finish([_start(tmp_path, {"XLA_FLAGS": flags})])
+  _compare(tmp_path, alone)
+
+
+def test_batch_that_does_not_divide_is_one_line(tmp_path):
+  flags = "--xla_force_host_platform_device_count=3"
+  process = _start(tmp_path / "run", {"XLA_FLAGS": flags})
+  output, _ = process.communicate(timeout=100)
+  assert process.returncode == 2
+  assert "batch_size=16 must be a multiple of 3 devices" in output
+  assert not (tmp_path / "run").exists()

@@ -1,0 +1,194 @@
+"""Interrupted runs end bit-equal to unbroken ones; damage is survived."""
+
+import json
+import logging
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nam_jax.training import UserError, metrics_log
+from tests.training import toy
+
+# The log lines (every 4) and checkpoints (every 5) do not coincide.
+CONFIG = {"num_steps": 40}
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+  """The folder of an undisturbed run."""
+  workdir = tmp_path_factory.mktemp("runs") / "unbroken"
+  toy.run(workdir, toy.make_config(**CONFIG))
+  return workdir
+
+
+def _results(workdir):
+  return json.loads((workdir / "results.json").read_text())
+
+
+def _rows(workdir):
+  """The lines of metrics.jsonl without the times."""
+  rows = map(json.loads, (workdir / "metrics.jsonl").read_text().splitlines())
+  times = metrics_log.TIME_FIELDS
+  return [{k: v for k, v in row.items() if k not in times} for row in rows]
+
+
+def _interrupted(workdir, number, step):
+  """Runs the toy as a command that gets a signal while it makes a batch."""
+  return subprocess.run(
+    [sys.executable, toy.__file__, workdir, json.dumps(CONFIG)],
+    env=os.environ | {"TOY_SIGNAL": f"{number}@{step}", "PYTHONPATH": ROOT},
+    capture_output=True,
+    text=True,
+    timeout=100,
+  )
+
+
+def _continue_and_compare(workdir, unbroken):
+  toy.run(workdir, toy.make_config(**CONFIG))
+  assert _results(workdir) == _results(unbroken)
+  assert _rows(workdir) == _rows(unbroken)
+  seconds = [row["seconds"] for row in _full_rows(workdir)]
+  assert seconds == sorted(seconds)
+
+
+def _full_rows(workdir):
+  lines = (workdir / "metrics.jsonl").read_text().splitlines()
+  return [json.loads(line) for line in lines]
+
+
+def test_kill_at_a_random_step_then_the_same_command(tmp_path, unbroken):
+  step = random.SystemRandom().randrange(7, 40)
+  done = _interrupted(tmp_path, signal.SIGKILL.value, step)
+  assert done.returncode == -signal.SIGKILL, done.stderr
+  assert not (tmp_path / "results.json").exists()
+  with open(tmp_path / "metrics.jsonl", "a") as file:
+    file.write('{"step": 3, "ki')  # as if killed while writing a line
+  _continue_and_compare(tmp_path, unbroken)
+
+
+def test_sigterm_saves_the_step_then_the_same_command(tmp_path, unbroken):
+  done = _interrupted(tmp_path, signal.SIGTERM.value, 17)
+  assert done.returncode == 128 + signal.SIGTERM, done.stderr
+  assert "stopped by SIGTERM after step" in done.stdout
+  assert "run the same command to continue" in done.stdout
+  newest = max(int(p.name) for p in (tmp_path / "checkpoints").iterdir())
+  assert f"after step {newest}, saved" in done.stdout
+  assert 10 <= newest <= 20
+  _continue_and_compare(tmp_path, unbroken)
+
+
+def test_sigint_within_this_process(tmp_path, unbroken, monkeypatch):
+  monkeypatch.setenv("TOY_SIGNAL", f"{signal.SIGINT.value}@22")
+  handler = signal.getsignal(signal.SIGINT)
+  with pytest.raises(SystemExit) as stopped:
+    toy.run(tmp_path, toy.make_config(**CONFIG))
+  assert stopped.value.code == 130
+  assert signal.getsignal(signal.SIGINT) is handler
+  monkeypatch.delenv("TOY_SIGNAL")
+  _continue_and_compare(tmp_path, unbroken)
+
+
+def _damage_truncated(folder):
+  file = max(folder.rglob("d/*"), key=lambda p: p.stat().st_size)
+  os.truncate(file, file.stat().st_size // 2)
+  return f"{file.relative_to(folder)} has changed"
+
+
+def _damage_deleted(folder):
+  (folder / "state" / "manifest.ocdbt").unlink()
+  return "state/manifest.ocdbt is missing"
+
+
+def _damage_seal(folder):
+  (folder / "seal.json").write_text("{")
+  return "Expecting property name"
+
+
+def _damage_flipped(folder):
+  file = max(folder.rglob("d/*"), key=lambda p: p.stat().st_size)
+  content = bytearray(file.read_bytes())
+  content[len(content) // 2] ^= 1
+  file.write_bytes(content)
+  return f"{file.relative_to(folder)} has changed"
+
+
+@pytest.mark.parametrize(
+  "damage",
+  [
+    _damage_truncated,
+    _damage_deleted,
+    _damage_seal,
+    _damage_flipped,
+  ],
+)
+def test_damaged_newest_checkpoint_falls_back_with_a_warning(
+  tmp_path, unbroken, damage, caplog
+):
+  workdir = tmp_path / "run"
+  shutil.copytree(unbroken, workdir)
+  (workdir / "results.json").unlink()
+  reason = damage(workdir / "checkpoints" / "40")
+  broken = sorted(p for p in (workdir / "checkpoints" / "40").rglob("*"))
+  with caplog.at_level(logging.WARNING):
+    _continue_and_compare(workdir, unbroken)
+  (warning,) = [r.message for r in caplog.records if "damaged" in r.message]
+  assert reason in warning
+  assert "continuing from step 35" in warning
+  kept = sorted(p for p in (workdir / "damaged" / "40").rglob("*"))
+  assert len(kept) == len(broken)
+
+
+def test_unfinished_checkpoint_is_removed_with_a_warning(
+  tmp_path, unbroken, caplog
+):
+  workdir = tmp_path / "run"
+  shutil.copytree(unbroken, workdir)
+  (workdir / "checkpoints" / "40" / "seal.json").unlink()
+  _continue_and_compare(workdir, unbroken)
+  assert "40 was cut short and is removed, continuing from" in caplog.text
+  assert not (workdir / "damaged").exists()
+
+
+def test_no_sound_checkpoint_starts_again_and_keeps_the_remains(
+  tmp_path, unbroken, caplog
+):
+  workdir = tmp_path / "run"
+  shutil.copytree(unbroken, workdir)
+  folders = sorted((workdir / "checkpoints").iterdir())
+  for folder in folders:
+    _damage_deleted(folder)
+  _continue_and_compare(workdir, unbroken)
+  assert caplog.text.count("starting again") == len(folders)
+
+
+def test_checkpoint_of_another_model_is_an_error(tmp_path, unbroken):
+  workdir = tmp_path / "run"
+  shutil.copytree(unbroken, workdir)
+
+  def other_init(key):
+    variables = toy.init_fn(key)
+    variables["params"]["scale"] = variables["stats"]["mean"]
+    return variables
+
+  message = (
+    r"40 is not of this model: .*/scale is absent there and float32\[8\]"
+  )
+  with pytest.raises(UserError, match=message):
+    toy.training.fit(
+      toy.make_config(**CONFIG),
+      workdir,
+      other_init,
+      toy.loss_fn,
+      toy.Rows(0, 20),
+      lambda state: {},
+    )
+  assert sorted(p.name for p in workdir.iterdir()) == sorted(
+    p.name for p in unbroken.iterdir()
+  )
