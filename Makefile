@@ -20,12 +20,13 @@ help: ## show this list
 
 setup: $(INSTALLED) ## create .venv and install (the others do it by themselves)
 
-train: $(INSTALLED) ## train the demonstration models (ARGS="..." is passed on)
-	$(PY) -m nam_jax.demo $(ARGS)
+train: $(INSTALLED) ## train a small NAM Turing machine (ARGS="..." is passed on)
+	$(PY) train_algorithmic.py $(ARGS)
 
 test: export JAX_PLATFORMS ?= cpu
 test: lint ## check the style, then run the tests (ARGS="-k foo" selects)
-	$(PY) -m pytest -q $(or $(ARGS),-n $(WORKERS) --dist worksteal)
+	$(if $(ARGS),,$(PY) -m pytest -q -m speed)
+	$(PY) -m pytest -q $(or $(ARGS),-m "not speed" -n $(WORKERS) --dist worksteal)
 
 lint: $(INSTALLED) ## check style and formatting
 	$(PY) -m ruff check --quiet --output-format concise .

@@ -106,6 +106,11 @@ def training_batch(
   return take(data, training_rows(data, seed, step, batch_size, max_digits))
 
 
+def longest_width(a_task: task.Task) -> int:
+  """Tokens per row of the split with the longest samples."""
+  return max(split_width(a_task, name) for name in SPLITS)
+
+
 def _draw(
   a_task: task.Task, name: str, seed: int, width: int | None
 ) -> task.Batch:

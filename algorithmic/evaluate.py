@@ -50,6 +50,25 @@ def evaluate(predict_fn: PredictFn, batch: task.Batch, batch_size: int) -> dict:
   return _accuracy(right, batch.mask, everything) | {"by_digits": by_digits}
 
 
+def summary(results: dict[str, dict]) -> dict:
+  """The results of several sets by set (`splits`) and by length.
+
+  No two sets may share a length.
+  """
+  names = "sequence_accuracy", "token_accuracy"
+  return {
+    "splits": {
+      split: {name: result[name] for name in names}
+      for split, result in results.items()
+    },
+    "by_length": {
+      str(digits): accuracy
+      for result in results.values()
+      for digits, accuracy in result["by_digits"].items()
+    },
+  }
+
+
 def _accuracy(right: np.ndarray, mask: np.ndarray, rows: np.ndarray) -> dict:
   """Accuracies and number of the chosen samples."""
   right, mask = right[rows], mask[rows]

@@ -7,12 +7,11 @@ stream.
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import linen as nn
 from flax.linen import dtypes
 from jaxtyping import Array, Bool, DTypeLike, Float
 
-from nam_jax.ops import lstm
+from nam_jax.ops import lstm, precision
 
 # Both directions of a bidirectional layer: (forward, backward).
 States = lstm.LSTMState | tuple[lstm.LSTMState, lstm.LSTMState]
@@ -71,7 +70,7 @@ class LSTM(nn.Module):
       x, kernel, recurrent, bias, dtype=self.dtype
     )
     if initial_state is None:
-      dtype = np.promote_types(x.dtype, jnp.float32)
+      dtype = precision.accumulator(x.dtype)
       initial_state = lstm.zero_state(x.shape[0], d, dtype)
     return lstm.lstm(
       x,

@@ -22,7 +22,7 @@ class NAMTuringMachine(nn.Module):
     transitions: the ways a head can move. Shorten the list, or add to it:
       `TRANSITIONS + (Transition("skip", rule),)`. Define own rules once, at the
       top of a module: every new function object is compiled anew.
-    normalize_heads: keep the heads unit vectors; False is the paper's plain sum.
+    normalize_heads: keep heads unit vectors; False is the paper's plain sum.
     separate_erase: learn an erase probability; False is the paper's p_e = p_w.
     dtype: of the projections; tapes are float32 or wider.
   """

@@ -72,7 +72,9 @@ def _run(ops: sequence.Operands, size: int, reverse: bool):
 
 
 def _chunk_size(chunk_size: int | None, s: int) -> int:
-  size = chunk_size or (32 if jax.default_backend() == "cpu" else 64)
+  size = chunk_size
+  if size is None:
+    size = 32 if jax.default_backend() == "cpu" else 64
   if size < 1 or size & (size - 1):
     raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
   return min(size, 1 << max(0, s - 1).bit_length())

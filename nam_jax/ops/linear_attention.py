@@ -6,8 +6,9 @@ by chunks of tokens: attention inside a chunk, a sum over the chunks before it.
 """
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
+
+from nam_jax.ops import precision
 
 # Keeps the normaliser of a query without any key (or of vanishing features)
 # away from zero; the same value as in the Long Range Arena.
@@ -59,25 +60,8 @@ def linear_attention(
   return o if mask is None else jnp.where(mask[..., None, None], o, 0)
 
 
-def attention_fn(
-  query: Float[Array, "b s h k"],
-  key: Float[Array, "b t h k"],
-  value: Float[Array, "b t h v"],
-  mask: Bool[Array, "b h s t"] | Bool[Array, "b 1 1 t"] | None = None,
-) -> Float[Array, "b s h v"]:
-  """`linear_attention` as `attention_fn` of flax's attention layers."""
-  if mask is None:
-    return linear_attention(query, key, value)
-  b, t = key.shape[:2]
-  if mask.shape != (b, 1, 1, t):
-    raise ValueError(
-      f"mask must be one of keys, {(b, 1, 1, t)}, got {mask.shape}"
-    )
-  return linear_attention(query, key, value, key_mask=mask[:, 0, 0])
-
-
 def _wide(x):
-  return x.astype(np.promote_types(x.dtype, jnp.float32))
+  return x.astype(precision.accumulator(x.dtype))
 
 
 def _phi(x):

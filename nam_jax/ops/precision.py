@@ -1,8 +1,11 @@
 """The type in which a memory is kept and sums are taken."""
 
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import DTypeLike
 
 
-def accumulator(dtype: jnp.dtype) -> jnp.dtype:
+def accumulator(dtype: DTypeLike) -> np.dtype:
   """float32, or the given type where it is wider."""
-  return jnp.dtype(jnp.float64 if dtype == jnp.float64 else jnp.float32)
+  wide = np.dtype(dtype) == jnp.float64
+  return np.dtype(jnp.float64 if wide else jnp.float32)

@@ -1,7 +1,7 @@
 """Memory tensors of any order (paper, section Possible Future Work).
 
-The paper's document is a sum of sentence memories, each bound to a unit key, and
-a sentence memory is a sum of word vectors bound to unit keys:
+The paper's document is a sum of sentence memories, each bound to a unit key,
+and a sentence memory is a sum of word vectors bound to unit keys:
 
   D = sum_i S_i (x) k_i,   S_i = sum_j w_ij (x) k_ij
 
@@ -50,9 +50,9 @@ class TensorMemory(NamedTuple):
   ) -> "TensorMemory":
     """WR under a key a level: what the keys held is replaced by the value.
 
-    The outer product of unit keys is a unit key itself, so reading with the same
-    keys afterwards returns the value (Theorem 1), be it a vector under all
-    levels' keys or a whole sentence memory under one key.
+    The outer product of unit keys is a unit key itself, so reading with the
+    same keys afterwards returns the value (Theorem 1), be it a vector under the
+    keys of all levels or a whole sentence memory under one key.
     """
     u = _scaled(p_w, value) - _scaled(p_e, self.read(*keys))
     for key in reversed(_levels(keys, self.M)):

@@ -5,6 +5,8 @@ and leaves behind checkpoints, metrics and the config. See `loop` for the loop,
 `step` for the one compiled update, `data` for what a source is.
 """
 
+from nam_jax.training import command
+from nam_jax.training.completion import make_loss_fn, make_predict
 from nam_jax.training.config import TrainConfig, from_config_dict
 from nam_jax.training.data import eval_batches, train_batches
 from nam_jax.training.devices import connect, is_main, place
@@ -34,6 +36,7 @@ __all__ = [
   "TrainState",
   "TrainingDiverged",
   "UserError",
+  "command",
   "connect",
   "eval_batches",
   "fit",
@@ -41,7 +44,9 @@ __all__ = [
   "is_main",
   "load_best",
   "make_eval_step",
+  "make_loss_fn",
   "make_optimizer",
+  "make_predict",
   "make_schedule",
   "make_train_step",
   "masked_cross_entropy",

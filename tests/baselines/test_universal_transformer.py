@@ -28,7 +28,10 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def params():
-  return linen_tools.random_params(ADAPTIVE, jnp.zeros((B, S, D)))
+  params = linen_tools.random_params(ADAPTIVE, jnp.zeros((B, S, D)))
+  # Tokens stop after different numbers of steps.
+  params["params"]["stop"]["bias"] = np.full(1, 3, np.float32)
+  return params
 
 
 @pytest.fixture(scope="module")
@@ -48,19 +51,60 @@ def with_halting_bias(params, bias):
   return {"params": params["params"] | {"stop": stop}}
 
 
-def test_plain_steps_equal_a_loop_over_the_block(params, inputs):
+@pytest.fixture(scope="module")
+def step(params):
+  """The n-th step, given a state: signals, then the shared block."""
   block = transformer.TransformerBlock(ATTENTION, mlp_dim=16)
-  block = linen_tools.compiled(functools.partial(block.apply, mask=MASK))
-  signals = transformer.sinusoids(jnp.arange(S, dtype=jnp.float32), D)
-  x = inputs
-  for step in range(STEPS):
-    x = x + (signals + signals[step][None])[None]
-    x = block({"params": params["params"]["block"]}, x)
+  apply = linen_tools.compiled(block.apply)
+  signals = jax.jit(transformer.sinusoids, static_argnums=1)(
+    np.arange(S, dtype=np.float32), D
+  )
+  signals = np.asarray(signals)
+
+  def run(n, state):
+    state = state + signals + signals[n]
+    return apply({"params": params["params"]["block"]}, state, mask=REAL)
+
+  return run
+
+
+def normalise(params, x):
   x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
-  norm = params["params"]["norm"]
-  expected = x * norm["scale"][None, None] + norm["bias"][None, None]
-  actual = linen_tools.compiled(PLAIN.apply)(params, inputs, mask=MASK)
-  np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+  return (
+    x * params["params"]["norm"]["scale"] + params["params"]["norm"]["bias"]
+  )
+
+
+def test_plain_steps_equal_a_loop_over_the_block(params, inputs, step):
+  state = inputs
+  for n in range(STEPS):
+    state = step(n, state)
+  actual = linen_tools.compiled(PLAIN.apply)(params, inputs, mask=REAL)
+  np.testing.assert_allclose(
+    actual, normalise(params, state), rtol=1e-4, atol=1e-4
+  )
+
+
+def test_stopped_tokens_keep_their_state(params, inputs, step, adaptive):
+  state, halted = inputs.copy(), np.zeros((B, S))
+  output, stop = np.zeros((B, S, D)), params["params"]["stop"]
+  steps_taken = np.zeros((B, S))
+  for n in range(STEPS):
+    new = step(n, state)
+    p = 1 / (1 + np.exp(-(new @ stop["kernel"] + stop["bias"])))[..., 0]
+    for token in np.ndindex(B, S):
+      if halted[token] < 1:
+        stops = halted[token] + p[token] > 0.9 or n == STEPS - 1
+        weight = 1 - halted[token] if stops else p[token]
+        halted[token] = 1 if stops else halted[token] + weight
+        output[token] += weight * new[token]
+        state[token] = new[token]
+        steps_taken[token] += 1
+  assert len(np.unique(steps_taken)) > 1
+  actual, _ = adaptive(params, inputs, REAL)
+  np.testing.assert_allclose(
+    actual, normalise(params, output), rtol=1e-4, atol=1e-4
+  )
 
 
 def halt_twice_or_thrice(probabilities):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nam_jax.layers import self_attention
-from nam_jax.ops import linear_attention
+from nam_jax.layers.attention_fn import linear_attention_fn
 from tests import linen_tools
 
 B, S, D = 2, 5, 8
@@ -36,7 +36,7 @@ def test_one_head_by_hand(inputs):
 
 @pytest.mark.parametrize(
   "attention_fn",
-  [self_attention.nn.dot_product_attention, linear_attention.attention_fn],
+  [self_attention.nn.dot_product_attention, linear_attention_fn],
 )
 def test_padded_tokens_change_no_real_output(inputs, attention_fn):
   layer = self_attention.SelfAttention(num_heads=2, attention_fn=attention_fn)
@@ -94,11 +94,14 @@ def test_an_attention_fn_that_would_drop_an_argument_is_refused():
   def blind(query, key, value, **kwargs):
     return value
 
+  def masked(query, key, value, mask=None):
+    return value
+
   layer = self_attention.SelfAttention(num_heads=2, attention_fn=blind)
   with pytest.raises(ValueError, match="does not take 'mask'"):
     initialise(layer, mask=REAL)
   layer = self_attention.SelfAttention(
-    num_heads=2, dropout_rate=0.1, attention_fn=linear_attention.attention_fn
+    num_heads=2, dropout_rate=0.1, attention_fn=masked
   )
   with pytest.raises(ValueError, match="does not take 'dropout_rng'"):
     initialise(layer)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nam_jax.ops import chunked, normalize, recurrent
+from tests.agreement import Random, relative
 from tests.reference import memory as reference
 from tests.reference import plain
 
@@ -29,23 +30,13 @@ class Tokens(NamedTuple):
 
 def tokens(seed, b, s, h, k, v, spread=1.0) -> Tokens:
   """Random tokens; spread near 0 makes all keys of a head nearly equal."""
-  rng = np.random.default_rng(seed)
-
-  def normal(*shape):
-    return jnp.asarray(rng.standard_normal(shape), jnp.float32)
-
-  def gate():
-    return jnp.asarray(rng.random((b, s, h)), jnp.float32)
-
+  rng = Random(seed)
+  normal = rng.normal
   centre = (1 - spread) * normal(b, 1, h, k)
   keys = normalize.unit(centre + spread * normal(b, s, h, k))
   queries = normalize.unit(centre + spread * normal(b, s, h, k))
-  return Tokens(queries, keys, normal(b, s, h, v), gate(), gate(), gate())
-
-
-def relative(actual, expected) -> float:
-  actual, expected = np.asarray(actual), np.asarray(expected)
-  return float(np.abs(actual - expected).max() / np.abs(expected).max())
+  gates = [rng.uniform(b, s, h) for _ in range(3)]
+  return Tokens(queries, keys, normal(b, s, h, v), *gates)
 
 
 def weighted(weights, result):
@@ -62,11 +53,8 @@ def form(request):
 @pytest.mark.parametrize("spread", [1.0, 0.05], ids=["random", "correlated"])
 def test_thousand_tokens_equal_the_twins_to_1e_5(form, spread):
   x = tokens(0, b=1, s=1000, h=2, k=16, v=8, spread=spread)
-  rng = np.random.default_rng(2)
-  weights = (
-    rng.standard_normal((1, 1000, 2, 8)).astype(np.float32),
-    rng.standard_normal((1, 2, 8, 16)).astype(np.float32),
-  )
+  rng = Random(2)
+  weights = rng.normal(1, 1000, 2, 8), rng.normal(1, 2, 8, 16)
 
   def fast(*x):
     result = form(*x)
@@ -90,13 +78,9 @@ def test_thousand_tokens_equal_the_twins_to_1e_5(form, spread):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_equals_the_twins_with_mask_and_initial_memory(form, s, reverse):
   x = tokens(s, b=2, s=s, h=2, k=5, v=4)
-  rng = np.random.default_rng(3)
-  M0 = jnp.asarray(rng.standard_normal((2, 2, 4, 5)), jnp.float32)
-  mask = jnp.asarray(rng.random((2, s)) < 0.8)
-  weights = (
-    jnp.asarray(rng.standard_normal((2, s, 2, 4)), jnp.float32),
-    jnp.asarray(rng.standard_normal((2, 2, 4, 5)), jnp.float32),
-  )
+  rng = Random(3)
+  M0, mask = rng.normal(2, 2, 4, 5), rng.mask(2, s)
+  weights = rng.normal(2, s, 2, 4), rng.normal(2, 2, 4, 5)
 
   def fast(M0, *x):
     result = form(*x, initial_memory=M0, mask=mask, reverse=reverse)

@@ -42,6 +42,7 @@ def lsam_scan(z, W_h, state, mask=None, reverse=False):
 
 def tape_scan(controls, tape, transitions, normalize_heads=True, mask=None):
   """The definition of `tape_scan`."""
+
   def step(tape, token):
     value, key, query, p_r, p_w, p_e, actions, real = token
     r_head, w_head = tape.heads

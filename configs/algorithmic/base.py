@@ -1,0 +1,137 @@
+"""What the configs of all algorithmic tasks share.
+
+A config file is chosen with model and preset as
+`--config=configs/algorithmic/palin.py:nam_tm,paper`. Preset `cpu`, the default,
+has about 90 thousand parameters and takes minutes on two cores; preset `paper`
+has the sizes of Table 1 and its 200 epochs, for a GPU.
+
+All keys that are not set here have the defaults of `TrainConfig` and of
+`AlgorithmicConfig`; any of them can be given as `--config.<key>=<value>`.
+"""
+
+import ml_collections
+
+TRAINING_SAMPLES = 25_600
+
+# A machine has the same size with and without JUMP.
+_SMALL_MACHINE = {"emb_dim": 64, "num_heads": 4, "tape_length": 32}
+_LARGE_MACHINE = {
+  "emb_dim": 512,
+  "num_heads": 8,
+  "tape_length": 32,
+  "control_features": 896,
+}
+
+# Size of each model, by preset.
+SIZES = {
+  "cpu": {
+    "nam_tm": _SMALL_MACHINE,
+    "nam_tm_nojump": _SMALL_MACHINE,
+    "lsam": {"emb_dim": 64, "num_heads": 4, "mlp_dim": 256},
+    "dnc": {"emb_dim": 64, "controller_features": 80, "num_slots": 32},
+    "ut": {"emb_dim": 64, "num_heads": 4, "mlp_dim": 512, "num_steps": 4},
+    "lstm": {"emb_dim": 64},
+    "transformer": {
+      "emb_dim": 64,
+      "num_heads": 4,
+      "mlp_dim": 192,
+      "num_layers": 2,
+      "max_len": 256,
+    },
+  },
+  "paper": {
+    "nam_tm": _LARGE_MACHINE,
+    "nam_tm_nojump": _LARGE_MACHINE,
+    "lsam": {"emb_dim": 1152, "num_heads": 8, "mlp_dim": 5120},
+    "dnc": {
+      "emb_dim": 512,
+      "controller_features": 2688,
+      "num_slots": 32,
+      "slot_width": 64,
+    },
+    "ut": {"emb_dim": 1472, "num_heads": 8, "mlp_dim": 5888, "num_steps": 8},
+    "lstm": {"emb_dim": 768, "features": 640},
+    "transformer": {
+      "emb_dim": 512,
+      "num_heads": 8,
+      "mlp_dim": 2432,
+      "num_layers": 8,
+      "max_len": 512,
+    },
+  },
+}
+
+# What a model needs besides its size.
+SPECIAL = {
+  "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
+  "nam_tm_nojump": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
+  "dnc": {"sweep_kwargs": {"num_slots": 256}},
+  "ut": {"learning_rate": 1e-3, "wide_training": True},
+  "transformer": {"learning_rate": 1e-3, "wide_training": True},
+}
+
+
+def get_config(
+  task: str, arg: str, *, epochs: int, curriculum_start: int = 10
+) -> ml_collections.ConfigDict:
+  """The config of a task.
+
+  Args:
+    task: a name of `algorithmic.registry`.
+    arg: "model" or "model,preset"; the model is a name of
+      `nam_jax.models.registry`.
+    epochs: length of a run with preset `cpu`.
+    curriculum_start: most digits at the start of a run with preset `cpu`.
+  """
+  model, _, preset = arg.partition(",")
+  preset = preset or "cpu"
+  if preset not in SIZES:
+    raise ValueError(f"unknown preset {preset!r}; known: {', '.join(SIZES)}")
+  config = ml_collections.ConfigDict(
+    {
+      "task": task,
+      "task_kwargs": {},
+      "model": model,
+      "model_kwargs": SIZES[preset].get(model, {}),
+      "sweep_kwargs": {},
+      "preset": preset,
+      "seed": 0,
+      "optimizer": "adam",
+      "learning_rate": 3e-3,
+      "grad_clip": 1.0,
+      "selection_metric": "od_easy_sequence_accuracy",
+      "selection_mode": "max",
+    }
+  )
+  config.update(SPECIAL.get(model, {}))
+  if preset == "cpu":
+    _cpu(config, epochs, curriculum_start)
+  else:
+    _paper(config)
+  return config
+
+
+def _cpu(config, epochs, curriculum_start):
+  steps = _epochs(config, epochs, batch_size=64)
+  config.schedule = "warmup_cosine"
+  config.warmup_steps = min(100, steps // 10)
+  config.curriculum_start = curriculum_start
+
+
+def _paper(config):
+  steps = _epochs(config, 200, batch_size=128)
+  config.learning_rate = 1e-4
+  config.schedule = "exponential"
+  config.decay_factor = 0.98
+  config.steps_per_decay = steps // 200
+  config.grad_clip = 0.1
+  config.model_kwargs.dropout_rate = 0.1
+
+
+def _epochs(config, epochs, batch_size):
+  """Sets the length of a run; evaluates and saves after every epoch."""
+  epoch = TRAINING_SAMPLES // batch_size
+  config.batch_size = batch_size
+  config.num_steps = epochs * epoch
+  config.eval_every = config.checkpoint_every = epoch
+  return config.num_steps

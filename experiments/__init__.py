@@ -1,0 +1,1 @@
+"""What a training script does, as functions: config, run, results, pictures."""

@@ -1,0 +1,1 @@
+"""Whole networks, from tokens to logits; `registry` knows them by name."""

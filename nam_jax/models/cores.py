@@ -1,0 +1,132 @@
+"""What stands between embedding and logits in the models of Table 1.
+
+Every core is called core(x [b s d], mask=[b s], train=...) -> [b s d]. The
+cores that are a single layer of that kind, TransformerEncoder,
+UniversalTransformer and LSTMAttention, need no class here.
+"""
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Bool, Float
+
+from nam_jax.baselines import dnc
+from nam_jax.layers import lsam, lstm, nam_tm, transformer
+from nam_jax.ops import tape
+
+
+class TuringMachines(nn.Module):
+  """Two NAM Turing machines, one after the other, on the same tape.
+
+  Each is steered by its own LSTM over the tokens in both directions. The
+  second one sees the tokens, not what the first put out: it learns of the
+  first through the tape alone. Its output is the core's. The positions of all
+  heads are sown as `heads`, [b s 2 h n], into the collection `intermediates`.
+
+  Attributes:
+    num_heads: number of tapes.
+    tape_length: cells of a tape.
+    control_features: width of one direction of the LSTMs; by default half of
+      the input's.
+    jump: whether heads can jump to the cell whose key fits a query.
+    separate_erase: learn an erase probability, instead of p_e = p_w.
+    dropout_rate: of the LSTMs' outputs.
+  """
+
+  num_heads: int
+  tape_length: int = 32
+  control_features: int | None = None
+  jump: bool = True
+  separate_erase: bool = False
+  dropout_rate: float = 0.0
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
+  ) -> Float[Array, "b s d"]:
+    """The outputs of the second machine."""
+    transitions = tape.TRANSITIONS
+    if not self.jump:
+      transitions = tuple(t for t in transitions if t is not tape.JUMP)
+    initial_tape = None
+    for name in ("first", "second"):
+      control, _ = lstm.LSTM(
+        self.control_features or x.shape[-1] // 2,
+        bidirectional=True,
+        name=f"{name}_controller",
+      )(x, mask=mask)
+      control = nn.Dropout(self.dropout_rate)(control, deterministic=not train)
+      outputs, final, heads = nam_tm.NAMTuringMachine(
+        self.num_heads,
+        transitions=transitions,
+        separate_erase=self.separate_erase,
+        name=f"{name}_machine",
+      )(
+        x,
+        control=control,
+        tape_length=self.tape_length,
+        initial_tape=initial_tape,
+        mask=mask,
+        return_heads=True,
+      )
+      self.sow("intermediates", "heads", heads)
+      initial_tape = tape.rewind(final)
+    return outputs
+
+
+class LSAMEncoderDecoder(nn.Module):
+  """LSAM in both directions, MLP, and a forward LSAM that remembers both.
+
+  Attributes:
+    num_heads: number of heads; half of the encoder's run backward.
+    mlp_dim: inner width of the MLP.
+    dropout_rate: inside the MLP.
+  """
+
+  num_heads: int
+  mlp_dim: int
+  dropout_rate: float = 0.0
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
+  ) -> Float[Array, "b s d"]:
+    """The outputs of the decoder, which starts from the encoder's memory."""
+    d = x.shape[-1]
+    encoder = lsam.LSAM(d, self.num_heads, bidirectional=True, name="encoder")
+    encoded, state = encoder(x, mask=mask)
+    x = x + encoded
+    mlp = transformer.MLP(self.mlp_dim, self.dropout_rate, name="mlp")
+    x = x + mlp(nn.LayerNorm(name="mlp_norm")(x), train=train)
+    start = state._replace(hidden=jnp.zeros_like(state.hidden))
+    decoder = lsam.LSAM(d, self.num_heads, name="decoder")
+    x = nn.LayerNorm(name="decoder_norm")(x)
+    return decoder(x, initial_state=start, mask=mask)[0]
+
+
+class Computer(nn.Module):
+  """A Differentiable Neural Computer, with dropout.
+
+  Attributes:
+    controller_features: width of its LSTM.
+    num_slots: number of memory slots.
+    slot_width: width of a slot.
+    num_reads: number of read heads.
+    dropout_rate: of the outputs.
+  """
+
+  controller_features: int
+  num_slots: int
+  slot_width: int
+  num_reads: int
+  dropout_rate: float = 0.0
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
+  ) -> Float[Array, "b s d"]:
+    """What it puts out at every token."""
+    computer = dnc.DNC(
+      self.controller_features, self.num_slots, self.slot_width, self.num_reads
+    )
+    outputs, _ = computer(x, mask=mask)
+    return nn.Dropout(self.dropout_rate)(outputs, deterministic=not train)

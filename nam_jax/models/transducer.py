@@ -1,0 +1,38 @@
+"""From tokens to one answer per token, with the network between passed in."""
+
+from flax import linen as nn
+from jaxtyping import Array, Bool, Float, Int
+
+
+class Transducer(nn.Module):
+  """Embedding, LayerNorm, core, output layer.
+
+  Attributes:
+    vocab_size: number of token ids, in and out.
+    emb_dim: width of the embedded tokens.
+    core: any module core(x [b s d], mask=[b s], train=...) -> [b s d].
+  """
+
+  vocab_size: int
+  emb_dim: int
+  core: nn.Module
+
+  @nn.compact
+  def __call__(
+    self,
+    inputs: Int[Array, "b s"],
+    tokens: Bool[Array, "b s"],
+    *,
+    train: bool = False,
+  ) -> Float[Array, "b s y"]:
+    """Logits for every position.
+
+    Args:
+      inputs: Token ids.
+      tokens: True at real tokens, False at padding.
+      train: Whether to apply dropout (needs the rng `dropout`).
+    """
+    x = nn.Embed(self.vocab_size, self.emb_dim, name="embedding")(inputs)
+    x = nn.LayerNorm(name="norm")(x)
+    x = self.core(x, mask=tokens, train=train)
+    return nn.Dense(self.vocab_size, name="logits")(x)

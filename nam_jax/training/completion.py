@@ -1,0 +1,52 @@
+"""Loss and predictions of masked sequence completion.
+
+For any model with model(inputs [b s], tokens [b s], train=...) -> logits
+[b s y], and batches with `inputs`, `targets`, `mask` (the positions that
+count) and `tokens` (True at real tokens).
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+
+from nam_jax.training import losses, step
+from nam_jax.training.config import TrainConfig
+from nam_jax.training.state import TrainState
+
+Predict = Callable[[TrainState, np.ndarray, np.ndarray], np.ndarray]
+
+
+def make_loss_fn(model: nn.Module) -> step.LossFn:
+  """Cross-entropy over the masked positions; see `step`."""
+
+  def loss_fn(params, extra, batch, key):
+    logits = model.apply(
+      {"params": params, **extra},
+      batch["inputs"],
+      batch["tokens"],
+      train=True,
+      rngs={"dropout": key},
+    )
+    answer = logits, batch["targets"], batch["mask"]
+    metrics = {"sequence_accuracy": losses.sequence_accuracy(*answer)}
+    return losses.masked_cross_entropy(*answer), (metrics, extra)
+
+  return loss_fn
+
+
+def make_predict(model: nn.Module, config: TrainConfig) -> Predict:
+  """(state, inputs [b s], tokens [b s]) -> most likely tokens [b s]."""
+
+  def most_likely(params, extra, batch):
+    variables = {"params": params, **extra}
+    logits = model.apply(variables, batch["inputs"], batch["tokens"])
+    return jnp.argmax(logits, axis=-1)
+
+  eval_step = step.make_eval_step(most_likely, config)
+
+  def predict(state, inputs, tokens):
+    return np.asarray(eval_step(state, {"inputs": inputs, "tokens": tokens}))
+
+  return predict

@@ -1,0 +1,44 @@
+"""How closely two results must agree, and random arrays to compare them on."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def relative(actual, expected) -> float:
+  """The largest difference, as a fraction of the largest expected value."""
+  actual, expected = np.asarray(actual), np.asarray(expected)
+  assert actual.shape == expected.shape
+  if not expected.size:
+    return 0.0
+  scale = np.abs(expected).max()
+  return float(np.abs(actual - expected).max() / (scale if scale else 1.0))
+
+
+def assert_agree(actual, expected, tolerance=1e-5):
+  """Every leaf of two trees agrees to a fraction of its largest value."""
+  pairs = jax.tree.leaves_with_path(actual)
+  for (path, a), e in zip(pairs, jax.tree.leaves(expected), strict=True):
+    error = relative(a, e)
+    assert error <= tolerance, f"{jax.tree_util.keystr(path)}: {error:.1e}"
+
+
+class Random:
+  """A seeded source of float32 arrays."""
+
+  def __init__(self, seed=0):
+    self._rng = np.random.default_rng(seed)
+
+  def normal(self, *shape):
+    return jnp.asarray(self._rng.standard_normal(shape), jnp.float32)
+
+  def uniform(self, *shape):
+    return jnp.asarray(self._rng.random(shape), jnp.float32)
+
+  def mask(self, *shape, real=0.7):
+    return jnp.asarray(self._rng.random(shape) < real)
+
+  def unit(self, *shape):
+    x = self._rng.standard_normal(shape)
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    return jnp.asarray(x, jnp.float32)

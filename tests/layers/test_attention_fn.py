@@ -1,0 +1,93 @@
+"""The attention functions inside flax's own layers, linen and nnx."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+from flax import nnx
+
+from nam_jax.layers.attention_fn import linear_attention_fn, nam_attention_fn
+from tests.agreement import Random, assert_agree
+
+FUNCTIONS = {"nam": nam_attention_fn, "linear": linear_attention_fn}
+functions = pytest.mark.parametrize("fn", FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+def inputs(s=5, t=7):
+  rng = Random()
+  return rng.normal(2, s, 3, 4), rng.normal(2, t, 3, 4), rng.normal(2, t, 3, 4)
+
+
+@functions
+def test_a_key_mask_equals_the_same_mask_over_all_pairs(fn):
+  q, k, v = inputs()
+  mask = Random(1).mask(2, 1, 1, 7).at[..., 0].set(True)
+  linear = fn(q, k, v, mask=mask)
+  quadratic = fn(q, k, v, mask=jnp.broadcast_to(mask, (2, 1, 5, 7)))
+  assert_agree(linear, quadratic, 1e-5)
+  kept = [
+    (q[i : i + 1], k[i : i + 1, m], v[i : i + 1, m])
+    for i, m in enumerate(np.asarray(mask[:, 0, 0]))
+  ]
+  assert_agree(linear, jnp.concatenate([fn(*a) for a in kept]), 1e-5)
+
+
+@functions
+def test_causal_equals_a_triangular_mask_over_all_pairs(fn):
+  q, k, v = inputs(7, 7)
+  triangle = jnp.broadcast_to(jnp.tril(jnp.ones((7, 7), bool)), (2, 1, 7, 7))
+  assert_agree(fn(q, k, v, is_causal=True), fn(q, k, v, mask=triangle), 1e-5)
+  keys = Random(1).mask(2, 1, 1, 7).at[..., 0].set(True)
+  assert_agree(
+    fn(q, k, v, mask=keys, is_causal=True),
+    fn(q, k, v, mask=keys & triangle),
+    1e-5,
+  )
+
+
+@functions
+def test_linen_attention_respects_the_mask(fn):
+  x = Random().normal(2, 6, 8)
+  layer = nn.MultiHeadDotProductAttention(num_heads=2, attention_fn=fn)
+  variables = layer.init(jax.random.key(0), x)
+  mask = jnp.broadcast_to(jnp.arange(6) < 4, (2, 1, 1, 6))
+  masked = layer.apply(variables, x, mask=mask)
+  short = layer.apply(variables, x[:, :4])
+  assert_agree(masked[:, :4], short, 1e-5)
+  pairs = nn.make_attention_mask(mask[:, 0, 0], mask[:, 0, 0], dtype=bool)
+  by_pairs = layer.apply(variables, x, mask=pairs)
+  assert_agree(by_pairs[:, :4], short, 1e-5)
+
+
+@functions
+def test_nnx_attention_respects_the_mask_and_is_causal(fn):
+  x = Random().normal(2, 6, 8)
+  layer = nnx.MultiHeadAttention(
+    num_heads=2, in_features=8, decode=False, attention_fn=fn, rngs=nnx.Rngs(0)
+  )
+  mask = jnp.broadcast_to(jnp.arange(6) < 4, (2, 1, 1, 6))
+  assert_agree(layer(x, mask=mask)[:, :4], layer(x[:, :4]), 1e-5)
+
+
+@functions
+def test_dropout_drops_writes_and_keeps_their_mean(fn):
+  q, k, v = inputs()
+  drop = functools.partial(
+    fn, q, k, v, dropout_rate=0.5, deterministic=False, broadcast_dropout=False
+  )
+  keys = jax.random.split(jax.random.key(0), 2000)
+  mean = jnp.mean(jax.vmap(lambda rng: drop(dropout_rng=rng))(keys), axis=0)
+  exact = fn(q, k, v)
+  assert jnp.abs(drop(dropout_rng=keys[0]) - exact).max() > 1e-2
+  assert_agree(mean, exact, 0.1)
+
+
+@pytest.mark.parametrize(
+  ("name", "value"), [("bias", jnp.zeros((2, 3, 5, 7))), ("precision", "high")]
+)
+def test_what_needs_attention_weights_is_refused(name, value):
+  with pytest.raises(ValueError, match=f"{name} has no meaning here"):
+    nam_attention_fn(*inputs(), **{name: value})

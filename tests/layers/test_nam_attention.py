@@ -1,0 +1,148 @@
+"""NAMAttention: modes, masks, streaming, and its place in a Transformer."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nam_jax.layers.nam_attention import MODES, NAMAttention
+from nam_jax.layers.transformer import TransformerEncoder
+from tests.agreement import Random, assert_agree
+from tests.reference import memory as reference
+
+
+def made(mode, x, **fields):
+  layer = NAMAttention(num_heads=2, mode=mode, **fields)
+  return layer, layer.init(jax.random.key(0), x)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_equals_the_memory_written_out(mode):
+  x = Random().normal(2, 7, 6)
+  layer, variables = made(mode, x, use_bias=True)
+  p = jax.tree.map(np.asarray, variables["params"])
+  inputs = np.asarray(x)
+
+  def project(name):
+    return np.tensordot(inputs, p[name]["kernel"], 1) + p[name]["bias"]
+
+  q, k, v = (project(name) for name in ("query", "key", "value"))
+  q, k = (a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (q, k))
+  p_w, p_e = 1.0, 0.0
+  if mode == "erase":
+    p_w, p_e = (
+      1 / (1 + np.exp(-project(name))) for name in ("write_gate", "erase_gate")
+    )
+  read, M = reference.sequence(q, k, v, 1.0, p_w, p_e)
+  if mode == "bidirectional":
+    read = np.einsum("bhvk,bshk->bshv", M, q)
+  expected = np.einsum("bshv,hvd->bsd", read, p["out"]["kernel"])
+  assert_agree(layer.apply(variables, x), expected + p["out"]["bias"], 1e-5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_padding_never_changes_a_real_output(mode):
+  rng = Random()
+  x = rng.normal(2, 20, 8)
+  layer, variables = made(mode, x)
+  short = layer.apply(variables, x)
+  padded = jnp.concatenate([x, rng.normal(2, 15, 8)], axis=1)
+  mask = jnp.broadcast_to(jnp.arange(35)[None] < 20, (2, 35))
+  long = layer.apply(variables, padded, mask=mask)
+  assert_agree(long[:, :20], short, 1e-5)
+
+
+@pytest.mark.parametrize("mode", ["causal", "erase"])
+def test_token_by_token_equals_the_whole_sequence(mode):
+  x = Random().normal(2, 9, 8)
+  layer, variables = made(mode, x)
+  whole, final = layer.apply(variables, x, return_memory=True)
+
+  @jax.jit
+  def step(memory, token):
+    return layer.apply(
+      variables, token, initial_memory=memory, return_memory=True
+    )
+
+  memory, outputs = jnp.zeros_like(final), []
+  for t in range(9):
+    output, memory = step(memory, x[:, t : t + 1])
+    outputs.append(output)
+  assert_agree(jnp.concatenate(outputs, axis=1), whole, 1e-5)
+  assert_agree(memory, final, 1e-5)
+
+
+@pytest.mark.parametrize("mode", ["causal", "erase"])
+def test_a_causal_output_does_not_depend_on_later_tokens(mode):
+  rng = Random()
+  x = rng.normal(1, 12, 8)
+  layer, variables = made(mode, x)
+  changed = x.at[:, 7:].set(rng.normal(1, 5, 8))
+  a, b = layer.apply(variables, x), layer.apply(variables, changed)
+  assert_agree(a[:, :7], b[:, :7], 1e-6)
+  assert jnp.abs(a[:, 7:] - b[:, 7:]).max() > 1e-3
+
+
+def test_initial_gates_are_the_given_probabilities():
+  x = jnp.zeros((1, 3, 8))  # no token, so only the biases are left
+  _, variables = made("erase", x, initial_write=0.9, initial_erase=0.2)
+  p = variables["params"]
+  np.testing.assert_allclose(
+    jax.nn.sigmoid(p["write_gate"]["bias"]), 0.9, rtol=1e-5
+  )
+  np.testing.assert_allclose(
+    jax.nn.sigmoid(p["erase_gate"]["bias"]), 0.2, rtol=1e-5
+  )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_transformer_of_it_trains_one_step_in_bfloat16(mode):
+  x = Random().normal(2, 10, 8)
+  attention = functools.partial(
+    NAMAttention, num_heads=2, mode=mode, dtype=jnp.bfloat16
+  )
+  encoder = TransformerEncoder(attention, 2, 16, dtype=jnp.bfloat16)
+
+  def loss(variables):
+    return jnp.sum(encoder.apply(variables, x).astype(jnp.float32) ** 2)
+
+  with jax.numpy_dtype_promotion("standard"):  # flax's LayerNorm needs it
+    variables = encoder.init(jax.random.key(0), x)
+    grads = jax.jit(jax.grad(loss))(variables)
+  assert all(jnp.isfinite(g).all() for g in jax.tree.leaves(grads))
+  assert any(g.any() for g in jax.tree.leaves(grads))
+
+
+def test_dropout_is_on_in_training_only():
+  x = Random().normal(1, 6, 8)
+  layer, variables = made("causal", x, dropout_rate=0.5)
+  rngs = {"dropout": jax.random.key(1)}
+  plain = layer.apply(variables, x)
+  dropped = layer.apply(variables, x, train=True, rngs=rngs)
+  assert jnp.abs(plain - dropped).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+  ("fields", "message"),
+  [
+    ({"mode": "backward"}, r"mode must be one of .* got 'backward'"),
+    ({"initial_write": 1.5}, r"initial_write must lie .* got 1.5"),
+    ({"initial_erase": 0.0}, r"initial_erase must lie .* got 0.0"),
+  ],
+)
+def test_bad_fields_are_refused_when_the_layer_is_made(fields, message):
+  with pytest.raises(ValueError, match=message):
+    NAMAttention(num_heads=2, **fields)
+
+
+def test_heads_that_do_not_divide_are_refused():
+  with pytest.raises(ValueError, match="num_heads=3 does not divide qkv_dim=8"):
+    NAMAttention(num_heads=3).init(jax.random.key(0), jnp.zeros((1, 2, 8)))
+
+
+def test_a_bidirectional_layer_has_no_memory_to_carry():
+  layer = NAMAttention(num_heads=2)
+  with pytest.raises(ValueError, match="no memory to carry"):
+    layer.init(jax.random.key(0), jnp.zeros((1, 2, 8)), return_memory=True)

@@ -1,0 +1,152 @@
+"""The NAM Turing machine layer: numpy twin, tapes, streaming, own rules."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nam_jax.layers.nam_tm import NAMTuringMachine
+from nam_jax.ops import tape
+from tests.agreement import Random, assert_agree
+from tests.reference import nam_tm as reference
+
+
+def far_right(heads, found):
+  return jnp.roll(heads, 4, -1)
+
+
+NO_JUMP = (tape.LEFT, tape.RIGHT, tape.NO_OP)
+OWN = (*tape.TRANSITIONS, tape.Transition("far right", far_right))
+
+
+def made(x, **fields):
+  layer = NAMTuringMachine(num_heads=2, **fields)
+  return layer, layer.init(jax.random.key(0), x)
+
+
+@pytest.mark.parametrize("jump", [True, False])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_equals_the_numpy_twin(jump, normalized):
+  x = Random().normal(1, 8, 6)
+  layer, variables = made(
+    x,
+    transitions=tape.TRANSITIONS if jump else NO_JUMP,
+    normalize_heads=normalized,
+  )
+  outputs, final, heads = layer.apply(
+    variables, x, tape_length=5, return_heads=True
+  )
+  p = jax.tree.map(lambda a: np.asarray(a, np.float64), variables["params"])
+
+  def project(name):
+    kernel, bias = p[name]["kernel"], p[name]["bias"]
+    return np.tensordot(np.asarray(x[0], np.float64), kernel, 1) + bias
+
+  def unit(a):
+    return a / np.linalg.norm(a, axis=-1, keepdims=True)
+
+  value = project("value")
+  key = unit(project("key")) if jump else value[..., :0]
+  query = unit(project("query")) if jump else value[..., :0]
+  gate = 1 / (1 + np.exp(-project("gate")))
+  action = np.exp(project("action"))
+  action = action / action.sum(-1, keepdims=True)  # [s 2 h a]
+  expected = 0
+  for i in range(2):
+    p_r, p_w = gate[:, i, 0], gate[:, i, 1]
+    controls = (value[:, i], key[:, i], query[:, i], p_r, p_w, p_w)
+    start = np.eye(5)[0]
+    blank = (np.zeros((3, 5)), np.zeros((key.shape[-1], 5)), [start, start])
+    read, last, positions = reference.sequence(
+      (*controls, action[:, :, i]), blank, normalized
+    )
+    expected = expected + read @ p["out"]["kernel"][i]
+    assert_agree(final.values[0, i], last[0], 1e-4)
+    assert_agree(heads[0, :, :, i], positions, 1e-4)
+  assert_agree(outputs[0], expected, 1e-4)
+
+
+def test_no_parameter_depends_on_the_length_of_the_tape():
+  x = Random().normal(2, 6, 8)
+  layer, variables = made(x)
+  short = layer.apply(variables, x, tape_length=8)[1]
+  long = layer.apply(variables, x, tape_length=100)[1]
+  assert short.values.shape[-1] == 8
+  assert long.values.shape[-1] == 100
+
+
+def test_token_by_token_equals_the_whole_sequence():
+  x = Random().normal(2, 7, 8)
+  layer, variables = made(x, separate_erase=True)
+  whole, final = layer.apply(variables, x)
+  step = jax.jit(lambda t, x: layer.apply(variables, x, initial_tape=t))
+  state = tape.rewind(jax.tree.map(jnp.zeros_like, final))
+  outputs = []
+  for t in range(7):
+    output, state = step(state, x[:, t : t + 1])
+    outputs.append(output)
+  assert_agree(jnp.concatenate(outputs, 1), whole, 1e-5)
+  assert_agree(state, final, 1e-5)
+
+
+def test_padding_never_changes_a_real_output():
+  x = Random().normal(2, 7, 8)
+  layer, variables = made(x)
+  outputs, final = layer.apply(variables, x)
+  pad = ((0, 0), (2, 5))
+  padded = jnp.pad(x, (*pad, (0, 0)), constant_values=3.0)
+  mask = jnp.pad(jnp.ones((2, 7), bool), pad)
+  longer, same = layer.apply(variables, padded, mask=mask)
+  assert_agree(longer[:, 2:9], outputs, 1e-5)
+  assert_agree(same, final, 1e-5)
+  assert not longer[~mask].any()
+
+
+@pytest.mark.parametrize("transitions", [NO_JUMP, OWN], ids=["fewer", "own"])
+def test_transitions_can_be_left_out_and_added(transitions):
+  x = Random().normal(2, 6, 8)
+  layer, variables = made(x, transitions=transitions)
+  assert ("key" in variables["params"]) == (transitions is OWN)
+
+  def loss(variables):
+    return jnp.sum(layer.apply(variables, x)[0] ** 2)
+
+  grads = jax.jit(jax.grad(loss))(variables)["params"]
+  assert grads["action"]["kernel"].shape[-1] == len(transitions)
+  assert jnp.abs(grads["action"]["kernel"]).min(axis=(0, 1, 2)).all()
+
+
+def test_controls_come_from_the_controller_and_values_from_the_tokens():
+  rng = Random()
+  x, control = rng.normal(2, 6, 8), rng.normal(2, 6, 5)
+  layer = NAMTuringMachine(num_heads=2)
+  variables = layer.init(jax.random.key(0), x, control=control)
+  kernels = {n: p["kernel"].shape[0] for n, p in variables["params"].items()}
+  assert kernels == {
+    "value": 8,
+    "key": 8,
+    "query": 5,
+    "action": 5,
+    "gate": 5,
+    "out": 2,
+  }
+
+
+def test_heads_stay_unit_vectors_when_normalised():
+  x = 3 * Random().normal(2, 30, 8)
+  layer, variables = made(x)
+  heads = layer.apply(variables, x, return_heads=True)[2]
+  lengths = jnp.linalg.norm(heads, axis=-1)
+  np.testing.assert_allclose(lengths, 1, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+  ("fields", "message"),
+  [
+    ({"num_heads": 3}, "num_heads=3 does not divide tape_dim=8"),
+    ({"num_heads": 2, "transitions": ()}, "at least one way to move"),
+  ],
+)
+def test_bad_fields_are_refused(fields, message):
+  with pytest.raises(ValueError, match=message):
+    NAMTuringMachine(**fields).init(jax.random.key(0), jnp.zeros((1, 2, 8)))

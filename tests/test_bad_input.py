@@ -1,0 +1,82 @@
+"""Wrong arguments to the operations: a ValueError that names the numbers.
+
+Under pytest, jaxtyping would report most of these first, so it is switched off.
+"""
+
+import jax.numpy as jnp
+import jaxtyping
+import pytest
+
+import nam_jax
+
+X = jnp.zeros((2, 5, 3, 4))
+GATE = jnp.ones((2, 5, 3))
+
+
+@pytest.fixture(autouse=True)
+def _no_shape_checks():
+  jaxtyping.config.update("jaxtyping_disable", True)
+  yield
+  jaxtyping.config.update("jaxtyping_disable", False)
+
+
+CASES = {
+  "rank": (
+    {"q": jnp.zeros((5, 3, 4))},
+    r"q must have 4 axes .* \(5, 3, 4\)",
+  ),
+  "queries": (
+    {"q": jnp.zeros((2, 6, 3, 4))},
+    r"q and k must agree, got \(2, 6, 3, 4\) and \(2, 5, 3, 4\)",
+  ),
+  "values": (
+    {"v": jnp.zeros((2, 5, 2, 4))},
+    r"v and k must agree .* \(2, 5, 2, 4\) and \(2, 5, 3, 4\)",
+  ),
+  "mask": (
+    {"mask": jnp.ones((2, 4), bool)},
+    r"mask must have shape \(2, 5\) .* got \(2, 4\)",
+  ),
+  "write gate": (
+    {"p_w": jnp.ones((2, 5))},
+    r"p_w must be a scalar or have shape \(2, 5, 3\) .* got \(2, 5\)",
+  ),
+  "read gate": (
+    {"p_r": jnp.ones((2, 5, 1))},
+    r"p_r must be a scalar or have shape \(2, 5, 3\) .* got \(2, 5, 1\)",
+  ),
+  "write probability": ({"p_w": 1.5}, r"p_w must lie in \[0, 1\], got 1.5"),
+  "read probability": ({"p_r": -0.1}, r"p_r must lie in \[0, 1\], got -0.1"),
+}
+SCAN_CASES = CASES | {
+  "erase probability": ({"p_e": 2}, r"p_e must lie in \[0, 1\], got 2"),
+  "memory": (
+    {"initial_memory": jnp.zeros((2, 3, 4, 5))},
+    r"initial_memory must have shape \(2, 3, 4, 4\) .* got \(2, 3, 4, 5\)",
+  ),
+}
+
+
+@pytest.mark.parametrize(
+  "form", [nam_jax.memory_scan, nam_jax.memory_chunked], ids=["scan", "chunked"]
+)
+@pytest.mark.parametrize("case", SCAN_CASES)
+def test_sequence_forms_name_the_wrong_argument(form, case):
+  change, message = SCAN_CASES[case]
+  with pytest.raises(ValueError, match=message):
+    form(**{"q": X, "k": X, "v": X, **change})
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_outer_product_attention_names_the_wrong_argument(causal, case):
+  change, message = CASES[case]
+  arguments = {"q": X, "k": X, "v": X, **change}
+  with pytest.raises(ValueError, match=message):
+    nam_jax.outer_product_attention(**arguments, causal=causal)
+
+
+@pytest.mark.parametrize("size", [0, -8, 24])
+def test_a_chunk_size_that_is_no_power_of_two_is_refused(size):
+  with pytest.raises(ValueError, match=f"power of two, got {size}"):
+    nam_jax.memory_chunked(X, X, X, chunk_size=size)

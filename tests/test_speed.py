@@ -1,0 +1,121 @@
+"""The fast forms are fast: ratios, measured side by side in one process.
+
+Every candidate runs once a round, in turn, and its fastest round counts, so
+that a busy machine slows all of them alike.
+"""
+
+import functools
+import time
+from unittest import mock
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import nam_jax
+from nam_jax.ops import lsam, tape
+from tests.agreement import Random, assert_agree
+from tests.reference import plain
+
+pytestmark = pytest.mark.speed
+
+
+def compiled_gradient(function, *args):
+  """The compiled gradient of a function for all arguments."""
+  gradient = jax.grad(function, range(len(args)))
+  return functools.partial(jax.jit(gradient).lower(*args).compile(), *args)
+
+
+def seconds(candidates, rounds=12):
+  """Name -> time of the fastest round."""
+  best = dict.fromkeys(candidates, float("inf"))
+  for run in candidates.values():
+    jax.block_until_ready(run())
+  for _ in range(rounds):
+    for name, run in candidates.items():
+      start = time.perf_counter()
+      jax.block_until_ready(run())
+      best[name] = min(best[name], time.perf_counter() - start)
+  print({name: f"{1e3 * t:.1f} ms" for name, t in best.items()})
+  return best
+
+
+def test_fast_forms_are_five_times_as_fast_as_the_plain_scan():
+  rng, shape = Random(), (2, 2048, 4, 64)
+  q, k, v = rng.unit(*shape), rng.unit(*shape), rng.normal(*shape)
+  gates = [rng.uniform(*shape[:3]) for _ in range(3)]
+
+  def twin(*args):
+    return plain.memory_scan(*args, jnp.zeros((2, 4, 64, 64)))
+
+  forms = {
+    "plain": twin,
+    "scan": nam_jax.memory_scan,
+    "chunked": nam_jax.memory_chunked,
+  }
+  time_of = seconds(
+    {
+      name: compiled_gradient(
+        lambda *args, form=form: jnp.sum(form(*args)[0]), q, k, v, *gates
+      )
+      for name, form in forms.items()
+    }
+  )
+  assert max(time_of["scan"], time_of["chunked"]) < time_of["plain"]
+  assert 5 * min(time_of["scan"], time_of["chunked"]) < time_of["plain"]
+
+
+def test_outer_product_attention_is_as_fast_as_linear_attention():
+  rng, shape = Random(), (2, 2048, 4, 64)
+  arrays = [rng.normal(*shape) for _ in range(3)]
+  forms = {
+    "linear": nam_jax.linear_attention,
+    "nam": nam_jax.outer_product_attention,
+  }
+  time_of = seconds(
+    {
+      name: compiled_gradient(
+        lambda *args, form=form: jnp.sum(form(*args) ** 2), *arrays
+      )
+      for name, form in forms.items()
+    },
+    rounds=40,
+  )
+  assert time_of["nam"] <= time_of["linear"]
+
+
+@pytest.mark.parametrize(
+  ("layer", "module", "name"),
+  [
+    (nam_jax.LSAM(features=64, num_heads=4), lsam, "lsam_scan"),
+    (nam_jax.NAMTuringMachine(num_heads=4), tape, "tape_scan"),
+  ],
+  ids=["lsam", "nam_tm"],
+)
+def test_recurrent_layers_are_twice_as_fast_as_with_plain_scans(
+  layer, module, name
+):
+  x = Random().normal(128, 39, 64)
+  variables = layer.init(jax.random.key(0), x)
+
+  def loss(variables, x):
+    return jnp.mean(layer.apply(variables, x)[0] ** 2)
+
+  fast = compiled_gradient(loss, variables, x)
+  with mock.patch.object(module, name, getattr(plain, name)):
+    slow = compiled_gradient(loss, variables, x)
+  assert_agree(fast(), slow(), 1e-4)
+  time_of = seconds({"plain": slow, "fast": fast}, rounds=20)
+  assert 2 * time_of["fast"] < time_of["plain"]
+
+
+def test_a_thousand_calls_in_a_row_never_hang():
+  rng, shape = Random(), (2, 128, 4, 16)
+  run = compiled_gradient(
+    lambda *args: jnp.sum(nam_jax.memory_chunked(*args)[0]),
+    rng.unit(*shape),
+    rng.unit(*shape),
+    rng.normal(*shape),
+  )
+  for _ in range(1000):
+    jax.block_until_ready(run())
