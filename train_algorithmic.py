@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> None:
   if not values.test_only:
     algorithmic.train(experiment)
   state = algorithmic.load(experiment)
-  results = algorithmic.test(experiment, state, sweep)
+  results = algorithmic.measure(experiment, state, sweep)
   training.write_results(experiment.workdir, results)
   if training.is_main():
     algorithmic_pictures.save(experiment, state, results)

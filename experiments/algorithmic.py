@@ -7,11 +7,12 @@ the one whose results count.
 import dataclasses
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
@@ -57,8 +58,8 @@ class Experiment(NamedTuple):
   def init_fn(self, key: jax.Array) -> dict[str, Any]:
     """The model's variables."""
     width = datasets.longest_width(self.task)
-    inputs = np.zeros((1, width), np.int32)
-    return self.model.init(key, inputs, np.ones_like(inputs, bool))
+    inputs = jnp.zeros((1, width), jnp.int32)
+    return self.model.init(key, inputs, inputs == 0)
 
 
 def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
@@ -75,6 +76,23 @@ def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
     _most_digits(config, 0)
     jax.eval_shape(experiment.init_fn, jax.random.key(0))
   return experiment
+
+
+def make_batch_fn(
+  config: AlgorithmicConfig, task: Task
+) -> Callable[[int], dict[str, np.ndarray]]:
+  """step -> batch, of the training set and as long as the curriculum allows."""
+  width = datasets.longest_width(task) if config.wide_training else None
+  data = datasets.training_set(task, config.seed, width)
+
+  def batch_fn(step):
+    most = _most_digits(config, step)
+    batch = datasets.training_batch(
+      data, config.seed, step, config.batch_size, most
+    )
+    return batch._asdict()
+
+  return batch_fn
 
 
 def train(experiment: Experiment) -> None:
@@ -96,7 +114,7 @@ def train(experiment: Experiment) -> None:
     workdir,
     experiment.init_fn,
     training.make_loss_fn(model),
-    _make_batch_fn(config, task),
+    make_batch_fn(config, task),
     selection,
   )
 
@@ -107,8 +125,8 @@ def load(experiment: Experiment) -> training.TrainState:
   return training.load_best(config, workdir, experiment.init_fn)
 
 
-def test(
-  experiment: Experiment, state: training.TrainState, sweep: Sequence[int] = ()
+def measure(
+  experiment: Experiment, state: training.TrainState, sweep: Sequence[int]
 ) -> dict[str, Any]:
   """What goes into results.json; `sweep` adds further lengths."""
   config, workdir, _, model = experiment
@@ -151,20 +169,6 @@ def show(results: dict[str, Any]) -> str:
 
 def _make_model(config, task, model_kwargs):
   return models.make_model(config.model, task.vocab_size, model_kwargs)
-
-
-def _make_batch_fn(config, task):
-  width = datasets.longest_width(task) if config.wide_training else None
-  data = datasets.training_set(task, config.seed, width)
-
-  def batch_fn(step):
-    most = _most_digits(config, step)
-    batch = datasets.training_batch(
-      data, config.seed, step, config.batch_size, most
-    )
-    return batch._asdict()
-
-  return batch_fn
 
 
 def _most_digits(config, step):

@@ -28,8 +28,7 @@ from nam_jax.ops.tape import (
   rewind,
 )
 from nam_jax.ops.tensor import TensorMemory
-
-__version__ = "0.1.0"
+from nam_jax.version import __version__
 
 __all__ = [
   "DNC",
@@ -53,6 +52,7 @@ __all__ = [
   "TransformerEncoder",
   "Transition",
   "UniversalTransformer",
+  "__version__",
   "linear_attention",
   "linear_attention_fn",
   "memory_chunked",

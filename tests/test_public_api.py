@@ -37,6 +37,7 @@ NAMES = [
   "TransformerEncoder",
   "Transition",
   "UniversalTransformer",
+  "__version__",
   "linear_attention",
   "linear_attention_fn",
   "memory_chunked",

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from flax.linen import dtypes
 from jaxtyping import Array, Bool, DTypeLike, Float
 
 from nam_jax.layers.nam_attention import head_width
@@ -27,16 +28,6 @@ class LSAMCell(nn.RNNCellBase):
     head_width(self.features, self.num_heads, "features")
     super().__post_init__()
 
-  def setup(self):
-    h, v = self.num_heads, self.features // self.num_heads
-    o = lsam.lsam_width(v)
-    self.input = nn.DenseGeneral((h, o), dtype=self.dtype)
-    self.recurrent = self.param(
-      "recurrent",
-      nn.initializers.lecun_normal(in_axis=(0, 1), out_axis=(2, 3)),
-      (h, v, h, o),
-    )
-
   def __call__(
     self, carry: LSAMState, x: Float[Array, "b d"]
   ) -> tuple[LSAMState, Float[Array, "b e"]]:
@@ -44,6 +35,7 @@ class LSAMCell(nn.RNNCellBase):
     outputs, carry = self.sequence(x[:, None], carry)
     return carry, outputs[:, 0]
 
+  @nn.compact
   def sequence(
     self,
     x: Float[Array, "b s d"],
@@ -53,11 +45,17 @@ class LSAMCell(nn.RNNCellBase):
     reverse: bool = False,
   ) -> tuple[Float[Array, "b s e"], LSAMState]:
     """All tokens: what scanning `__call__` gives, faster."""
-    z = self.input(x)
+    h, v = self.num_heads, self.features // self.num_heads
+    d, o = x.shape[-1], lsam.lsam_width(v)
+    over = nn.initializers.lecun_normal
+    W_x = self.param("input", over(0, (1, 2)), (d, h, o))
+    W_h = self.param("recurrent", over((0, 1), (2, 3)), (h, v, h, o))
+    bias = self.param("bias", nn.initializers.zeros, (h, o))
+    x, W_x, bias = dtypes.promote_dtype(x, W_x, bias, dtype=self.dtype)
     if initial_state is None:
-      initial_state = self._zero_state(x.shape[:1], z.dtype)
+      initial_state = self._zero_state(x.shape[:1], x.dtype)
     hidden, state = lsam.lsam_scan(
-      z, self.recurrent, initial_state, mask=mask, reverse=reverse
+      x, W_x, bias, W_h, initial_state, mask=mask, reverse=reverse
     )
     return hidden.reshape(*x.shape[:2], self.features), state
 

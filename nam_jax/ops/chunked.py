@@ -9,8 +9,9 @@ ops/sequence.py):
   R = Q M^T + P U,                        M' = M + U^T K
 
 Only U and M' wait for the chunk before, so everything else is computed for all
-chunks at once. With nothing to erase E = A = 0, T = I, and this is causal
-outer-product attention.
+chunks of a segment at once: the whole sequence on an accelerator, a few chunks
+that fit into the cache on a CPU. With nothing to erase E = A = 0, T = I, and
+this is causal outer-product attention.
 
 The gradient, also by hand: with dR given and dM' = G from the chunk after,
 
@@ -20,6 +21,7 @@ The gradient, also by hand: with dR given and dM' = G from the chunk after,
 """
 
 import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +32,7 @@ from jaxtyping import Array, Float
 from nam_jax.ops import sequence
 from nam_jax.ops.sequence import Gate, Mask
 
+_CPU_SEGMENT = 4  # chunks computed at once on a CPU
 _WHOLE = 16  # the largest triangular block that is inverted in place
 
 
@@ -58,45 +61,57 @@ def memory_chunked(
   sequence.check_gate("p_r", p_r, k.shape[:3])
   ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
   size = _chunk_size(chunk_size, q.shape[1])
-  reads, memory = _run(ops, size, reverse)
+  segment = size * (_CPU_SEGMENT if _on_cpu() else -(-q.shape[1] // size))
+  reads, memory = _run(ops, _Cut(size, max(segment, size)), reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
-def _run(ops: sequence.Operands, size: int, reverse: bool):
-  q, k, x, p_e, M = ops
-  split = functools.partial(_split, size=size, reverse=reverse)
-  e = None if p_e is None else split(p_e * k)
-  reads, M = _chunks(split(q), split(k), e, split(x), M)
-  return _join(reads, q.shape[1], reverse), M
+def _on_cpu() -> bool:
+  return jax.default_backend() == "cpu"
 
 
 def _chunk_size(chunk_size: int | None, s: int) -> int:
   size = chunk_size
   if size is None:
-    size = 32 if jax.default_backend() == "cpu" else 64
+    size = 32 if _on_cpu() else 64
   if size < 1 or size & (size - 1):
     raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
   return min(size, 1 << max(0, s - 1).bit_length())
 
 
-def _split(
-  array: Float[Array, "b s h d"], *, size: int, reverse: bool
-) -> Float[Array, "z b h c d"]:
-  """Chunks first; a short last one is filled with tokens that do nothing."""
-  if reverse:
-    array = jnp.flip(array, axis=1)
-  b, s, h, d = array.shape
-  array = jnp.pad(array, ((0, 0), (0, -s % size), (0, 0), (0, 0)))
-  return array.reshape(b, -1, size, h, d).transpose(1, 0, 3, 2, 4)
+class _Cut(NamedTuple):
+  """How a sequence [b s h d] is cut: tokens of a chunk and of a segment."""
+
+  size: int
+  segment: int
+
+  def take(self, array, i):
+    """Segment i as chunks [z b h c d]."""
+    array = lax.dynamic_slice_in_dim(array, i * self.segment, self.segment, 1)
+    b, _, h, d = array.shape
+    return array.reshape(b, -1, self.size, h, d).transpose(1, 0, 3, 2, 4)
+
+  def put(self, array, chunks, i):
+    """The array with segment i replaced."""
+    z, b, h, c, d = chunks.shape
+    chunks = chunks.transpose(1, 0, 3, 2, 4).reshape(b, z * c, h, d)
+    return lax.dynamic_update_slice_in_dim(array, chunks, i * self.segment, 1)
 
 
-def _join(
-  chunks: Float[Array, "z b h c d"], s: int, reverse: bool
-) -> Float[Array, "b s h d"]:
-  z, b, h, c, d = chunks.shape
-  array = chunks.transpose(1, 0, 3, 2, 4).reshape(b, z * c, h, d)[:, :s]
-  return jnp.flip(array, axis=1) if reverse else array
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _run(ops: sequence.Operands, cut: _Cut, reverse: bool):
+  *tokens, M = ops
+  s = ops.q.shape[1]
+
+  def prepare(array):
+    array = jnp.flip(array, axis=1) if reverse else array
+    # A short last segment is filled with tokens that do nothing.
+    padding = ((0, 0), (0, -s % cut.segment), (0, 0), (0, 0))
+    return jnp.pad(array, padding)
+
+  reads, M = _chunks(cut, *jax.tree.map(prepare, tokens), M)
+  reads = reads[:, :s]
+  return jnp.flip(reads, axis=1) if reverse else reads, M
 
 
 def unit_triangular_inverse(
@@ -139,59 +154,77 @@ def _transpose(array):
   return jnp.swapaxes(array, -1, -2)
 
 
-def _forward(q, k, e, x, M):
-  P = jnp.tril(q @ _transpose(k))
-  if e is None:
-    T = W = None
-    grown = jnp.cumsum(_transpose(x) @ k, axis=0) + M[None]
-    starts, M = jnp.concatenate([M[None], grown[:-1]]), grown[-1]
-    U = x
-  else:
-    T = unit_triangular_inverse(jnp.tril(e @ _transpose(k), -1))
-    W = T @ e
+def _forward(cut, q, k, x, p_e, M):
+  def segment(carry, i):
+    M, reads = carry
+    Q, K, X = (cut.take(array, i) for array in (q, k, x))
+    P, T, W = jnp.tril(Q @ _transpose(K)), None, None
+    if p_e is not None:
+      E = cut.take(p_e, i) * K
+      T = unit_triangular_inverse(jnp.tril(E @ _transpose(K), -1))
+      X, W = T @ X, T @ E
 
     def chunk(M, operands):
-      X, W, k = operands
-      U = X - W @ _transpose(M)
-      return M + _transpose(U) @ k, (M, U)
+      U, W, K = operands
+      U = U if W is None else U - W @ _transpose(M)
+      return M + _transpose(U) @ K, (M, U)
 
-    M, (starts, U) = lax.scan(chunk, M, (T @ x, W, k))
-  reads = q @ _transpose(starts) + P @ U
-  return (reads, M), (q, k, e, P, T, W, U, starts)
+    M, (starts, U) = lax.scan(chunk, M, (X, W, K))
+    reads = cut.put(reads, Q @ _transpose(starts) + P @ U, i)
+    return (M, reads), (T, U, starts)
+
+  count = jnp.arange(q.shape[1] // cut.segment)
+  (M, reads), saved = lax.scan(segment, (M, jnp.zeros_like(x)), count)
+  return (reads, M), (q, k, p_e, saved)
 
 
-def _backward(residuals, gradients):
-  q, k, e, P, T, W, U, starts = residuals
-  dR, G = gradients
-  written = _transpose(dR) @ q  # what each chunk's reads ask of its start
-  if e is None:
-    later = jnp.cumsum(written[::-1], axis=0)[::-1] + G[None]
-    ends, dM = jnp.concatenate([later[1:], G[None]]), later[0]
-    dU = _transpose(P) @ dR + k @ _transpose(ends)
-  else:
+def _backward(cut, residuals, gradients):
+  q, k, p_e, saved = residuals
+  d_reads, dM = gradients
+
+  def segment(carry, operands):
+    G, *grads = carry
+    i, (T, U, starts) = operands
+    Q, K, dR = (cut.take(array, i) for array in (q, k, d_reads))
+    P, W = jnp.tril(Q @ _transpose(K)), None
+    if p_e is not None:
+      p = cut.take(p_e, i)
+      E = p * K
+      W = T @ E
 
     def chunk(G, operands):
-      dU, k, W, written = operands
-      dU = dU + k @ _transpose(G)
-      return G + written - _transpose(dU) @ W, (G, dU)
+      dU, dR, Q, K, W, U = operands
+      dU, dK = dU + K @ _transpose(G), U @ G
+      G = G + _transpose(dR) @ Q
+      G = G if W is None else G - _transpose(dU) @ W
+      return G, (dU, dK)
 
-    dM, (ends, dU) = lax.scan(
-      chunk, G, (_transpose(P) @ dR, k, W, written), reverse=True
+    G, (dX, dK) = lax.scan(
+      chunk, G, (_transpose(P) @ dR, dR, Q, K, W, U), reverse=True
     )
-  dP = jnp.tril(dR @ _transpose(U))
-  dq = dR @ starts + dP @ k
-  dk = U @ ends + _transpose(dP) @ q
-  if e is None:
-    return dq, dk, None, dU, dM
-  dx = _transpose(T) @ dU
-  dA = -jnp.tril(dx @ _transpose(U), -1)
-  de = dA @ k - dx @ starts
-  return dq, dk + _transpose(dA) @ e, de, dx, dM
+    dP = jnp.tril(dR @ _transpose(U))
+    dQ = dR @ starts + dP @ K
+    dK, dp = dK + _transpose(dP) @ Q, None
+    if p_e is not None:
+      dX = _transpose(T) @ dX
+      dA = -jnp.tril(dX @ _transpose(U), -1)
+      dE = dA @ K - dX @ starts
+      dK = dK + _transpose(dA) @ E + p * dE
+      dp = jnp.sum(dE * K, -1, keepdims=True)
+    put = functools.partial(cut.put, i=i)
+    return (G, *jax.tree.map(put, grads, [dQ, dK, dX, dp])), None
+
+  count = jnp.arange(q.shape[1] // cut.segment)
+  zeros = jax.tree.map(jnp.zeros_like, (q, k, d_reads, p_e))
+  (dM, *grads), _ = lax.scan(
+    segment, (dM, *zeros), (count, saved), reverse=True
+  )
+  return *grads, dM
 
 
-@jax.custom_vjp
-def _chunks(q, k, e, x, M):
-  return _forward(q, k, e, x, M)[0]
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _chunks(cut, q, k, x, p_e, M):
+  return _forward(cut, q, k, x, p_e, M)[0]
 
 
 _chunks.defvjp(_forward, _backward)

@@ -7,9 +7,9 @@ For each head, with z = W_x x + W_h h + b split into q, k, v and two gates,
   h' = RD(M', mu(q), p_r)
 
 (paper, section Long Short-term Attention Memory). The part that depends on x
-is one matrix product for the whole sequence and comes in as `z`; only W_h h is
-left in the loop. The backward pass is written by hand: like that of
-`memory_scan` it undoes the writes instead of storing a memory per token.
+is one matrix product for the whole sequence; only W_h h is left in the loop.
+The backward pass is written by hand: like that of `memory_scan` it undoes the
+writes instead of storing a memory per token.
 """
 
 import functools
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import normalize, precision, undo
+from nam_jax.ops import normalize, undo
 
 
 class LSAMState(NamedTuple):
@@ -37,25 +37,29 @@ def lsam_width(v: int) -> int:
 
 @functools.partial(jax.jit, static_argnames="reverse")
 def lsam_scan(
-  z: Float[Array, "b s h o"],
+  x: Float[Array, "b s d"],
+  W_x: Float[Array, "d h o"],
+  bias: Float[Array, "h o"],
   W_h: Float[Array, "h v h o"],
   initial_state: LSAMState,
   *,
   mask: Bool[Array, "b s"] | None = None,
   reverse: bool = False,
 ) -> tuple[Float[Array, "b s h v"], LSAMState]:
-  """The recurrence over a sequence, z = W_x x + b of all tokens given.
+  """The recurrence over a sequence; o = `lsam_width(v)`.
 
   A masked token leaves the state as it is and puts out zero.
 
   Returns:
-    The hidden states, in the type of z, and the state after the last step.
+    The hidden states, in the type of x, and the state after the last step.
   """
-  dtype = precision.accumulator(z.dtype)
-  tokens = jnp.moveaxis(z.astype(dtype), 1, 0)
+  dtype = initial_state.memory.dtype
+  tokens = jnp.moveaxis(x, 1, 0)  # before the product: x is narrower than z
+  z = jnp.einsum("sbd,dho->sbho", tokens, W_x, preferred_element_type=dtype)
+  z = z + bias.astype(dtype)[None, None]
   real = None if mask is None else jnp.moveaxis(mask, 1, 0)
-  hidden, state = _scan(tokens, W_h.astype(dtype), initial_state, real, reverse)
-  hidden = jnp.moveaxis(hidden, 0, 1).astype(z.dtype)
+  hidden, state = _scan(z, W_h.astype(dtype), initial_state, real, reverse)
+  hidden = jnp.moveaxis(hidden, 0, 1).astype(x.dtype)
   if mask is not None:
     hidden = jnp.where(mask[..., None, None], hidden, 0)
   return hidden, state

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import nam_jax
+from nam_jax import version
 from nam_jax.training import devices
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
@@ -74,7 +74,7 @@ def versions() -> dict[str, str]:
   found = {name: importlib.metadata.version(name) for name in _PACKAGES}
   return {
     "python": platform.python_version(),
-    "nam_jax": nam_jax.__version__,
+    "nam_jax": version.__version__,
   } | found
 
 

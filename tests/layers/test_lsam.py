@@ -16,7 +16,7 @@ def parameters(variables, direction):
   p = jax.tree.map(
     lambda a: np.asarray(a, np.float64), variables["params"][direction]
   )
-  return p["input"]["kernel"], p["input"]["bias"], p["recurrent"]
+  return p["input"], p["bias"], p["recurrent"]
 
 
 def test_equals_the_numpy_twin_in_both_directions():

@@ -11,11 +11,17 @@ from tests.agreement import Random, assert_agree
 from tests.reference import plain
 
 
-def operands(b=3, s=11, h=2, v=4, seed=0):
+def operands(b=3, s=11, h=2, v=4, d=5, seed=0):
   normal = Random(seed).normal
   o = lsam.lsam_width(v)
   state = lsam.LSAMState(normal(b, h, v, v), normal(b, h, v))
-  return normal(b, s, h, o), 0.3 * normal(h, v, h, o), state
+  return (
+    normal(b, s, d),
+    normal(d, h, o),
+    normal(h, o),
+    0.3 * normal(h, v, h, o),
+    state,
+  )
 
 
 def total(scan, *args):
@@ -35,7 +41,7 @@ def test_equals_the_plain_scan(reverse, masked, s):
   results = []
   for module in (lsam, plain):
     scan = functools.partial(module.lsam_scan, mask=mask, reverse=reverse)
-    run = jax.value_and_grad(functools.partial(total, scan), (0, 1, 2), True)
+    run = jax.value_and_grad(functools.partial(total, scan), range(5), True)
     results.append(jax.jit(run)(*args))
   assert_agree(*results, tolerance=1e-5)
 
@@ -50,12 +56,10 @@ def test_a_long_sequence_keeps_its_gradient():
 
 
 def test_bfloat16_input_is_accumulated_in_float32():
-  z, W_h, state = operands()
-  outputs, final = lsam.lsam_scan(z.astype(jnp.bfloat16), W_h, state)
-  exact, _ = lsam.lsam_scan(
-    z.astype(jnp.bfloat16).astype(jnp.float32), W_h, state
-  )
+  x, W_x, bias, *rest = operands()
+  narrow = [a.astype(jnp.bfloat16) for a in (x, W_x, bias)]
+  outputs, final = lsam.lsam_scan(*narrow, *rest)
+  exact, _ = lsam.lsam_scan(*(a.astype(jnp.float32) for a in narrow), *rest)
   assert outputs.dtype == jnp.bfloat16
   assert final.memory.dtype == jnp.float32
-  error = jnp.abs(outputs.astype(jnp.float32) - exact).max()
-  assert error < 2**-8 * jnp.abs(exact).max()
+  assert_agree(outputs.astype(jnp.float32), exact, 2**-8)

@@ -20,9 +20,10 @@ def memory_scan(q, k, v, p_r, p_w, p_e, initial):
   return jnp.moveaxis(outputs, 0, 1), M
 
 
-def lsam_scan(z, W_h, state, mask=None, reverse=False):
-  """The definition of `lsam_scan`: z = W_x x + b [b s h o], W_h [h v h o]."""
+def lsam_scan(x, W_x, bias, W_h, state, mask=None, reverse=False):
+  """The definition of `lsam_scan`."""
   width = W_h.shape[1]
+  z = jnp.einsum("bsd,dho->bsho", x, W_x) + bias[None, None]
 
   def step(state, token):
     z, real = token

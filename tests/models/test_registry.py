@@ -1,0 +1,176 @@
+"""The models of Table 1: what each must do, and how to add one."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+import nam_jax
+from nam_jax.models import registry
+from tests import linen_tools
+
+TINY = {
+  "emb_dim": 8,
+  "num_heads": 2,
+  "tape_length": 5,
+  "mlp_dim": 8,
+  "controller_features": 8,
+  "num_slots": 4,
+  "slot_width": 4,
+  "num_reads": 2,
+  "num_steps": 2,
+  "num_layers": 1,
+  "max_len": 16,
+}
+NAMES = list(registry.MODELS)
+
+
+def make_tiny(name, **fields):
+  """The model with those fields of TINY that it has."""
+  known = inspect.signature(registry.MODELS[name]).parameters
+  tiny = {field: value for field, value in TINY.items() if field in known}
+  return registry.make_model(name, 16, {**tiny, **fields})
+
+
+def make_batch(b=3, s=9):
+  """Token ids and which of them are real; rows end with padding."""
+  rng = np.random.default_rng(0)
+  inputs = rng.integers(0, 16, (b, s), np.int32)
+  tokens = np.arange(s)[None] < np.array([s, s - 2, s - 4])[:, None]
+  return jnp.asarray(inputs), jnp.asarray(tokens)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_padding_never_changes_the_logits_of_a_real_token(name):
+  model, (inputs, tokens) = make_tiny(name), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  apply = linen_tools.compiled(model.apply)
+  inputs, tokens = np.asarray(inputs), np.asarray(tokens)
+  logits = apply(variables, inputs, tokens)
+  assert logits.shape == (3, 9, 16)
+  others = np.where(tokens, inputs, (inputs + 1) % 16)
+  np.testing.assert_allclose(
+    apply(variables, others, tokens)[tokens], logits[tokens], atol=1e-5
+  )
+  changed = apply(variables, (inputs + 1) % 16, tokens)
+  assert np.abs(changed - logits)[tokens].max() > 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dropout_acts_in_training(name, key):
+  model, (inputs, tokens) = make_tiny(name, dropout_rate=0.5), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+
+  @linen_tools.compiled
+  def train(variables, key):
+    rngs = {"dropout": key}
+    return model.apply(variables, inputs, tokens, train=True, rngs=rngs)
+
+  first, second = (train(variables, k) for k in jax.random.split(key))
+  assert np.abs(first - second)[np.asarray(tokens)].max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["nam_tm", "lsam", "dnc", "ut", "lstm"])
+def test_models_without_learned_positions_take_any_length(name):
+  model, (inputs, tokens) = make_tiny(name), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  longer = np.tile(inputs, 3)
+  logits = jax.eval_shape(model.apply, variables, longer, np.tile(tokens, 3))
+  assert logits.shape == (3, 27, 16)
+
+
+def test_second_machine_meets_the_first_through_the_tape_alone():
+  model, (inputs, tokens) = make_tiny("nam_tm"), make_batch()
+  params = linen_tools.random_params(model, inputs, tokens)["params"]
+
+  @linen_tools.compiled
+  def gradients(params):
+    def loss(params):
+      logits = model.apply({"params": params}, inputs, tokens)
+      return jnp.sum(logits**2)
+
+    return jax.grad(loss)(params)["core"]["first_machine"]
+
+  first = gradients(params)
+  assert np.abs(first["out"]["kernel"]).max() == 0
+  assert np.abs(first["value"]["kernel"]).max() > 1e-4
+  assert np.abs(first["key"]["kernel"]).max() > 1e-6
+
+
+def test_heads_of_both_machines_are_sown_and_start_on_the_first_cell():
+  model, (inputs, tokens) = make_tiny("nam_tm"), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  _, sown = linen_tools.compiled(
+    lambda v: model.apply(v, inputs, tokens, mutable="intermediates")
+  )(variables)
+  first, second = sown["intermediates"]["core"]["heads"]
+  assert first.shape == second.shape == (3, 9, 2, 2, 5)
+  start = np.broadcast_to(np.eye(5)[0], (3, 2, 2, 5))
+  np.testing.assert_array_equal(first[:, 0], start)
+  np.testing.assert_array_equal(second[:, 0], start)
+  assert np.abs(first[0] - second[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+  ("name", "fields", "actions", "gates"),
+  [
+    ("nam_tm", {}, 4, 2),
+    ("nam_tm_nojump", {}, 3, 2),
+    ("nam_tm", {"separate_erase": True}, 4, 3),
+  ],
+)
+def test_variants_of_the_machine(name, fields, actions, gates):
+  model, (inputs, tokens) = make_tiny(name, **fields), make_batch()
+  params = linen_tools.random_params(model, inputs, tokens)["params"]
+  machine = params["core"]["second_machine"]
+  assert machine["action"]["kernel"].shape == (8, 2, 2, actions)
+  assert machine["gate"]["kernel"].shape == (8, 2, gates)
+  assert ("key" in machine) == ("query" in machine) == (actions == 4)
+
+
+def test_lsam_decoder_starts_from_the_encoders_memory_with_zero_hidden():
+  model, (inputs, tokens) = make_tiny("lsam"), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  calls = []
+
+  def record(call, args, kwargs, context):
+    result = call(*args, **kwargs)
+    if isinstance(context.module, nam_jax.LSAM):
+      calls.append((kwargs.get("initial_state"), result[1]))
+    return result
+
+  with nn.intercept_methods(record):
+    model.apply(variables, inputs, tokens)
+  (nothing, encoded), (start, _) = calls
+  assert nothing is None
+  np.testing.assert_array_equal(start.memory, encoded.memory)
+  assert np.abs(start.memory).max() > 0
+  assert np.abs(start.hidden).max() == 0
+
+
+class Guess(nn.Module):
+  """The smallest model: it looks at each token by itself."""
+
+  vocab_size: int
+  scale: float = 1.0
+
+  @nn.compact
+  def __call__(self, inputs, tokens, *, train=False):
+    table = nn.Embed(self.vocab_size, self.vocab_size)
+    return self.scale * jnp.where(tokens[..., None], table(inputs), 0)
+
+
+def test_user_adds_a_model_by_registering_it(monkeypatch, key):
+  monkeypatch.setitem(registry.MODELS, "guess", Guess)
+  model = registry.make_model("guess", 16, {"scale": 2.0})
+  inputs, tokens = make_batch()
+  logits, _ = jax.jit(model.init_with_output)(key, inputs, tokens)
+  assert logits.shape == (3, 9, 16)
+
+
+def test_unknown_model_is_named_with_the_nearest():
+  with pytest.raises(ValueError, match="'nam_tn'; did you mean 'nam_tm'"):
+    registry.make_model("nam_tn", 16, {})

@@ -1,0 +1,134 @@
+"""Every config file, for every model: it loads, it fits, it makes a step."""
+
+import importlib
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments import algorithmic
+from nam_jax import training
+from nam_jax.models import registry
+from tests import linen_tools, project_tree
+
+FOLDER = project_tree.ROOT / "configs" / "algorithmic"
+FILES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem != "base")
+MODELS = list(registry.MODELS)
+
+# Table 1, in millions of parameters.
+PAPER_COUNTS = {
+  "nam_tm": 23.3,
+  "nam_tm_nojump": 22.2,
+  "lsam": 25.8,
+  "dnc": 40.2,
+  "ut": 26.0,
+  "lstm": 31.5,
+  "transformer": 28.7,
+}
+TINY = {
+  "emb_dim": 8,
+  "num_heads": 2,
+  "mlp_dim": 8,
+  "controller_features": 8,
+  "num_steps": 2,
+  "num_layers": 1,
+  "max_len": 64,
+}
+
+
+def make(file, arg, **overrides):
+  """The config of a file as the script sees it."""
+  module = importlib.import_module(f"configs.algorithmic.{file}")
+  config = module.get_config(f"copy,{arg}" if file == "task" else arg)
+  config.update(overrides)
+  return training.from_config_dict(config, algorithmic.AlgorithmicConfig)
+
+
+def count(experiment):
+  variables = jax.eval_shape(experiment.init_fn, jax.random.key(0))
+  return training.parameter_count(variables["params"])
+
+
+@pytest.mark.parametrize(
+  ("file", "model"), list(itertools.product(FILES, MODELS))
+)
+def test_config_builds_a_model_of_similar_size(file, model):
+  config = make(file, model)
+  assert (config.model, config.preset) == (model, "cpu")
+  assert file in (config.task, "task")
+  training.make_optimizer(config)
+  experiment = algorithmic.make_experiment(config, "")
+  assert str(experiment.workdir) == f"runs/{config.task}-{model}"
+  assert 70_000 < count(experiment) < 110_000
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_paper_preset_has_the_sizes_of_table_1(model):
+  config = make("palin", f"{model},paper")
+  training.make_optimizer(config)
+  experiment = algorithmic.make_experiment(config, "")
+  assert str(experiment.workdir) == f"runs/palin-{model}-paper"
+  assert config.num_steps * config.batch_size == 200 * 25_600
+  assert count(experiment) == pytest.approx(1e6 * PAPER_COUNTS[model], rel=0.1)
+
+
+@pytest.mark.parametrize(
+  ("file", "model"),
+  [("palin", m) for m in MODELS]
+  + [(file, "transformer") for file in FILES if file != "palin"],
+)
+def test_shrunk_config_makes_a_real_step(file, model):
+  size = make(file, model).model_kwargs
+  tiny = {name: value for name, value in TINY.items() if name in size}
+  config = make(file, model, batch_size=4, warmup_steps=0, model_kwargs=tiny)
+  experiment = algorithmic.make_experiment(config, "")
+  batch = algorithmic.make_batch_fn(config, experiment.task)(0)
+  params = linen_tools.random_params(
+    experiment.model, jnp.asarray(batch["inputs"]), jnp.asarray(batch["tokens"])
+  )["params"]
+  optimizer = training.make_optimizer(config)
+  step = training.make_train_step(
+    training.make_loss_fn(experiment.model), optimizer, config
+  )
+  start = training.TrainState(
+    jnp.zeros((), jnp.int32), params, optimizer.init(params), {}
+  )
+  state, metrics = step(start, training.place(batch))
+  total, weight = jax.device_get(metrics["loss"])
+  assert weight == batch["mask"].sum()
+  assert 1 < total / weight < 6
+  for name, leaf in (("logits", "kernel"), ("embedding", "embedding")):
+    assert np.abs(state.params[name][leaf] - params[name][leaf]).max() > 1e-5
+
+
+def test_learned_positions_are_trained_in_every_column():
+  experiment = algorithmic.make_experiment(make("fib", "transformer"), "")
+  batch_fn = algorithmic.make_batch_fn(experiment.config, experiment.task)
+  tokens = np.concatenate([batch_fn(step)["tokens"] for step in range(20)])
+  assert tokens.shape[1] == 57  # 16 digits: 3 * 16 + 5 tokens, 4 free ones
+  assert tokens.any(axis=0).all()
+
+
+def test_curriculum_grows_to_ten_digits():
+  config = make("fib", "nam_tm", num_steps=300)
+  experiment = algorithmic.make_experiment(config, "")
+  batch_fn = algorithmic.make_batch_fn(config, experiment.task)
+  longest = [batch_fn(step)["digits"].max() for step in (0, 100, 200, 299, 310)]
+  assert longest == [2, 6, 10, 10, 10]
+  config = make("palin", "nam_tm")
+  batch_fn = algorithmic.make_batch_fn(config, experiment.task)
+  assert batch_fn(0)["digits"].max() == 10
+
+
+def test_any_task_runs_by_its_name():
+  module = importlib.import_module("configs.algorithmic.task")
+  config = module.get_config("dyck,ut,paper")
+  assert (config.task, config.model, config.preset) == ("dyck", "ut", "paper")
+  assert module.get_config("dyck").model == "nam_tm"
+
+
+def test_unknown_preset_is_named():
+  with pytest.raises(ValueError, match="unknown preset 'huge'; known: cpu"):
+    make("palin", "nam_tm,huge")
