@@ -3,6 +3,7 @@
 Under pytest, jaxtyping would report most of these first, so it is switched off.
 """
 
+import jax
 import jax.numpy as jnp
 import jaxtyping
 import pytest
@@ -80,3 +81,49 @@ def test_outer_product_attention_names_the_wrong_argument(causal, case):
 def test_a_chunk_size_that_is_no_power_of_two_is_refused(size):
   with pytest.raises(ValueError, match=f"power of two, got {size}"):
     nam_jax.memory_chunked(X, X, X, chunk_size=size)
+
+
+@pytest.mark.parametrize(
+  ("change", "message"),
+  [
+    ({"M": jnp.zeros(4)}, r"M must have axes \[..., v, k\], got shape \(4,\)"),
+    ({"k": jnp.zeros(3)}, r"k must have shape \(4,\) .* got \(3,\)"),
+    ({"v": jnp.zeros(1)}, r"v must have shape \(3,\) .* got \(1,\)"),
+    ({"p_w": jnp.zeros(3)}, r"p_w must have shape \(\) .* got \(3,\)"),
+  ],
+)
+def test_write_names_the_wrong_argument(change, message):
+  arguments = {"M": jnp.zeros((3, 4)), "k": jnp.zeros(4), "v": jnp.zeros(3)}
+  with pytest.raises(ValueError, match=message):
+    nam_jax.write(**(arguments | change))
+
+
+def test_read_names_the_wrong_argument():
+  with pytest.raises(ValueError, match=r"q must have shape \(4,\) .* \(3,\)"):
+    nam_jax.read(jnp.zeros((3, 4)), jnp.zeros(3))
+
+
+@pytest.mark.parametrize(
+  "layer",
+  [nam_jax.NAMAttention(2), nam_jax.LSAM(8, 2), nam_jax.NAMTuringMachine(2)],
+  ids=["attention", "lsam", "nam_tm"],
+)
+def test_layers_refuse_tokens_of_another_rank(layer):
+  with pytest.raises(ValueError, match=r"x must have 3 axes .* \(5, 8\)"):
+    layer.init(jax.random.key(0), jnp.zeros((5, 8)))
+
+
+def test_recurrent_layers_refuse_a_state_of_another_size():
+  x, key = jnp.zeros((2, 5, 8)), jax.random.key(0)
+  state = nam_jax.LSAMState(jnp.zeros((2, 2, 4, 4)), jnp.zeros((3, 2, 4)))
+  message = r"initial_state.hidden must have shape \(2, 2, 4\), got \(3, 2, 4\)"
+  with pytest.raises(ValueError, match=message):
+    nam_jax.LSAM(8, 2).init(key, x, initial_state=state)
+  tape = nam_jax.Tape(
+    jnp.zeros((2, 2, 4, 9)), jnp.zeros((2, 2, 0, 9)), jnp.zeros((2, 2, 2, 9))
+  )
+  message = r"initial_tape.keys must have shape \(2, 2, 4, 9\)"
+  with pytest.raises(ValueError, match=message):
+    nam_jax.NAMTuringMachine(2).init(key, x, initial_tape=tape)
+  with pytest.raises(ValueError, match="tape_length must be positive, got 0"):
+    nam_jax.NAMTuringMachine(2).init(key, x, tape_length=0)

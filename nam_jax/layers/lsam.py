@@ -6,7 +6,7 @@ from flax import linen as nn
 from flax.linen import dtypes
 from jaxtyping import Array, Bool, DTypeLike, Float
 
-from nam_jax.layers.nam_attention import head_width
+from nam_jax.layers import checks
 from nam_jax.ops import lsam, precision
 from nam_jax.ops.lsam import LSAMState
 
@@ -25,7 +25,7 @@ class LSAMCell(nn.RNNCellBase):
   dtype: DTypeLike | None = None
 
   def __post_init__(self):
-    head_width(self.features, self.num_heads, "features")
+    checks.head_width(self.features, self.num_heads, "features")
     super().__post_init__()
 
   def __call__(
@@ -45,6 +45,7 @@ class LSAMCell(nn.RNNCellBase):
     reverse: bool = False,
   ) -> tuple[Float[Array, "b s e"], LSAMState]:
     """All tokens: what scanning `__call__` gives, faster."""
+    checks.check_tokens(x)
     h, v = self.num_heads, self.features // self.num_heads
     d, o = x.shape[-1], lsam.lsam_width(v)
     over = nn.initializers.lecun_normal
@@ -54,6 +55,9 @@ class LSAMCell(nn.RNNCellBase):
     x, W_x, bias = dtypes.promote_dtype(x, W_x, bias, dtype=self.dtype)
     if initial_state is None:
       initial_state = self._zero_state(x.shape[:1], x.dtype)
+    b = x.shape[0]
+    shapes = ((b, h, v, v), (b, h, v))
+    checks.check_state("initial_state", initial_state, shapes)
     hidden, state = lsam.lsam_scan(
       x, W_x, bias, W_h, initial_state, mask=mask, reverse=reverse
     )
@@ -102,7 +106,7 @@ class LSAM(nn.Module):
   dtype: DTypeLike | None = None
 
   def __post_init__(self):
-    head_width(self.features, self.num_heads, "features")
+    checks.head_width(self.features, self.num_heads, "features")
     if self.bidirectional and self.num_heads % 2:
       raise ValueError(
         "bidirectional=True splits the heads into two directions, but"

@@ -18,16 +18,10 @@ import jax
 from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
+from nam_jax.layers import checks
 from nam_jax.ops import chunked, normalize, outer_product
 
 MODES = ("bidirectional", "causal", "erase")
-
-
-def head_width(features: int, num_heads: int, name: str) -> int:
-  """Width of one head, or an error that names the numbers."""
-  if num_heads < 1 or features % num_heads:
-    raise ValueError(f"num_heads={num_heads} does not divide {name}={features}")
-  return features // num_heads
 
 
 class NAMAttention(nn.Module):
@@ -89,8 +83,9 @@ class NAMAttention(nn.Module):
       initial_memory is not None or return_memory
     ):
       raise ValueError("mode='bidirectional' has no memory to carry on")
+    checks.check_tokens(x)
     d = x.shape[-1]
-    width = head_width(self.qkv_dim or d, self.num_heads, "qkv_dim")
+    width = checks.head_width(self.qkv_dim or d, self.num_heads, "qkv_dim")
     q, k, v = (
       nn.DenseGeneral(
         (self.num_heads, width),

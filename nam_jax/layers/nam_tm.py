@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
-from nam_jax.layers.nam_attention import head_width
+from nam_jax.layers import checks
 from nam_jax.ops import normalize, precision, tape
 from nam_jax.ops.tape import Tape, Transition
 
@@ -65,13 +65,18 @@ class NAMTuringMachine(nn.Module):
       (outputs [b s d], tape), and with `return_heads` the read and write heads
       [b s 2 h n] as each token found them.
     """
+    checks.check_tokens(x)
+    if tape_length < 1:
+      raise ValueError(f"tape_length must be positive, got {tape_length}")
     controls = self._controls(x, x if control is None else control)
+    b, _, h, v = controls.value.shape
+    k = controls.key.shape[-1]
     if initial_tape is None:
-      b, _, h, v = controls.value.shape
       dtype = precision.accumulator(controls.value.dtype)
-      initial_tape = tape.blank_tape(
-        b, h, v, controls.key.shape[-1], tape_length, dtype
-      )
+      initial_tape = tape.blank_tape(b, h, v, k, tape_length, dtype)
+    n = initial_tape.values.shape[-1]
+    shapes = ((b, h, v, n), (b, h, k, n), (2, b, h, n))
+    checks.check_state("initial_tape", initial_tape, shapes)
     read, final, heads = tape.tape_scan(
       controls,
       initial_tape,
@@ -85,7 +90,9 @@ class NAMTuringMachine(nn.Module):
     return (outputs, final, heads) if return_heads else (outputs, final)
 
   def _controls(self, x, control) -> tape.Controls:
-    width = head_width(self.tape_dim or x.shape[-1], self.num_heads, "tape_dim")
+    width = checks.head_width(
+      self.tape_dim or x.shape[-1], self.num_heads, "tape_dim"
+    )
     keyed = any(transition.uses_found for transition in self.transitions)
     actions = len(self.transitions)
     gates = 3 if self.separate_erase else 2

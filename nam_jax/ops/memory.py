@@ -16,6 +16,7 @@ def read(
   M: Float[Array, "*b v k"], q: Float[Array, "*b k"], p_r: Probability = 1.0
 ) -> Float[Array, "*b v"]:
   """RD(M, q, p_r) = p_r M q  (paper, section NAM Read and Write Primitives)."""
+  _check(M, q=(q, "k"), p_r=(p_r, ""))
   return scale(p_r, jnp.einsum("...vk,...k->...v", M, q))
 
 
@@ -30,6 +31,7 @@ def write(
 
   With |k| = 1 and p_w = p_e = 1, reading k afterwards returns v (Theorem 1).
   """
+  _check(M, k=(k, "k"), v=(v, "v"), p_w=(p_w, ""), p_e=(p_e, ""))
   u = scale(p_w, v) - scale(p_e, read(M, k))
   return M + u[..., :, None] * k[..., None, :]
 
@@ -38,3 +40,19 @@ def scale(p: Probability, x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
   """p x, for one probability or one per vector."""
   p = jnp.asarray(p, x.dtype)
   return (p if p.ndim == 0 else p[..., None]) * x
+
+
+def _check(M, **arguments):
+  """Each argument has the leading axes of M [..., v, k] and its own, if any."""
+  if M.ndim < 2:
+    raise ValueError(f"M must have axes [..., v, k], got shape {M.shape}")
+  *lead, v, k = M.shape
+  for name, (value, axis) in arguments.items():
+    if not axis and jnp.ndim(value) == 0:
+      continue
+    expected = (*lead, *{"v": (v,), "k": (k,), "": ()}[axis])
+    if jnp.shape(value) != expected:
+      raise ValueError(
+        f"{name} must have shape {expected} for M of shape {M.shape}, got"
+        f" {jnp.shape(value)}"
+      )
