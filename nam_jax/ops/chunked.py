@@ -60,23 +60,12 @@ def memory_chunked(
   """
   sequence.check_gate("p_r", p_r, k.shape[:3])
   ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
-  size = _chunk_size(chunk_size, q.shape[1])
-  segment = size * (_CPU_SEGMENT if _on_cpu() else -(-q.shape[1] // size))
-  reads, memory = _run(ops, _Cut(size, max(segment, size)), reverse)
+  reads, memory = _run(ops, _make_cut(q.shape[1], chunk_size), reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 
 
 def _on_cpu() -> bool:
   return jax.default_backend() == "cpu"
-
-
-def _chunk_size(chunk_size: int | None, s: int) -> int:
-  size = chunk_size
-  if size is None:
-    size = 32 if _on_cpu() else 64
-  if size < 1 or size & (size - 1):
-    raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
-  return min(size, 1 << max(0, s - 1).bit_length())
 
 
 class _Cut(NamedTuple):
@@ -98,6 +87,18 @@ class _Cut(NamedTuple):
     return lax.dynamic_update_slice_in_dim(array, chunks, i * self.segment, 1)
 
 
+def _make_cut(s: int, chunk_size: int | None) -> _Cut:
+  size = chunk_size
+  if size is None:
+    size = 32 if _on_cpu() else 64
+  if size < 1 or size & (size - 1):
+    raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
+  size = min(size, 1 << max(0, s - 1).bit_length())
+  chunks = max(1, -(-s // size))
+  segments = -(-chunks // _CPU_SEGMENT) if _on_cpu() else 1
+  return _Cut(size, size * -(-chunks // segments))
+
+
 @functools.partial(jax.jit, static_argnums=(1, 2))
 def _run(ops: sequence.Operands, cut: _Cut, reverse: bool):
   *tokens, M = ops
@@ -106,8 +107,8 @@ def _run(ops: sequence.Operands, cut: _Cut, reverse: bool):
   def prepare(array):
     array = jnp.flip(array, axis=1) if reverse else array
     # A short last segment is filled with tokens that do nothing.
-    padding = ((0, 0), (0, -s % cut.segment), (0, 0), (0, 0))
-    return jnp.pad(array, padding)
+    missing = -s % cut.segment if s else cut.segment
+    return jnp.pad(array, ((0, 0), (0, missing), (0, 0), (0, 0)))
 
   reads, M = _chunks(cut, *jax.tree.map(prepare, tokens), M)
   reads = reads[:, :s]

@@ -2,6 +2,7 @@
 
 import functools
 from typing import NamedTuple
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from nam_jax.ops import chunked, normalize, recurrent
-from tests.agreement import Random, relative
+from tests.agreement import Random, assert_agree, relative
 from tests.reference import memory as reference
 from tests.reference import plain
 
@@ -238,3 +239,35 @@ def test_every_chunk_size_gives_the_same_result(size):
   expected, M_expected = recurrent.memory_scan(*x)
   np.testing.assert_allclose(outputs, expected, atol=1e-5)
   np.testing.assert_allclose(M, M_expected, atol=1e-5)
+
+
+def test_the_layout_for_accelerators_gives_the_same_result():
+  x = tokens(13, b=2, s=300, h=2, k=6, v=3)
+
+  def total(*x):
+    outputs, M = chunked.memory_chunked(*x)
+    return jnp.sum(jnp.sin(outputs)) + jnp.sum(M), (outputs, M)
+
+  run = jax.value_and_grad(total, range(6), has_aux=True)
+  here = run(*x)
+  with mock.patch.object(chunked, "_on_cpu", return_value=False):
+    there = run(*x)
+  assert_agree(there, here, 1e-5)
+
+
+@pytest.mark.parametrize("s", [0, 1, 2, 5, 32, 33, 130, 1000])
+def test_filling_up_costs_less_than_a_chunk_a_segment(s):
+  """One streamed token is not computed as several."""
+  cut = chunked._make_cut(s, None)
+  segments = -(-max(s, 1) // cut.segment)
+  filled = segments * cut.segment - max(s, 1)
+  assert filled < cut.size * segments
+  assert cut.segment <= max(1, s) or cut.segment < 2 * s
+
+
+def test_an_empty_sequence_leaves_the_memory_as_it_is(form):
+  x = tokens(14, b=1, s=0, h=1, k=3, v=2)
+  M0 = jnp.ones((1, 1, 2, 3))
+  outputs, M = form(*x, initial_memory=M0)
+  assert outputs.shape == (1, 0, 1, 2)
+  np.testing.assert_array_equal(M, M0)
