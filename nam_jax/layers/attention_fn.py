@@ -91,10 +91,11 @@ def _nam_by_memory(query, key, value, key_mask, causal):
 
 
 def _linear_all_pairs(query, key, value, mask):
-  weights = jnp.einsum("bshk,bthk->bhst", nn.elu(query) + 1, nn.elu(key) + 1)
+  phi = linear_attention.phi
+  weights = jnp.einsum("bshk,bthk->bhst", phi(query), phi(key))
   weights = jnp.where(mask, weights, 0)
   total = jnp.sum(weights, axis=-1, keepdims=True)
-  weights = weights / (total + linear_attention.EPSILON)
+  weights = (weights / (total + linear_attention.EPSILON)).astype(value.dtype)
   return jnp.einsum("bhst,bthv->bshv", weights, value)
 
 

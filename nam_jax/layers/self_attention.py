@@ -6,6 +6,8 @@ from collections.abc import Callable
 from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
+from nam_jax.layers import checks
+
 
 class SelfAttention(nn.Module):
   """Multi-head self-attention; padded tokens are never attended to.
@@ -41,10 +43,7 @@ class SelfAttention(nn.Module):
   ) -> Float[Array, "b s d"]:
     """Attends from every token to all real tokens."""
     qkv_dim = self.qkv_dim or x.shape[-1]
-    if qkv_dim % self.num_heads:
-      raise ValueError(
-        f"num_heads={self.num_heads} does not divide qkv_dim={qkv_dim}"
-      )
+    checks.head_width(qkv_dim, self.num_heads, "qkv_dim")
     self._require("mask", mask is not None)
     self._require("dropout_rng", self.dropout_rate > 0)
     attention = nn.MultiHeadDotProductAttention(
