@@ -2,7 +2,7 @@
 
 A config file is chosen with model and preset as
 `--config=configs/algorithmic/palin.py:nam_tm,paper`. Preset `cpu`, the default,
-has about 90 thousand parameters and takes minutes on two cores; preset `paper`
+has about 120 thousand parameters and takes minutes on two cores; preset `paper`
 has the sizes of Table 1 and its 200 epochs, for a GPU.
 
 All keys that are not set here have the defaults of `TrainConfig` and of
@@ -14,12 +14,20 @@ import ml_collections
 TRAINING_SAMPLES = 25_600
 
 # A machine has the same size with and without JUMP.
-_SMALL_MACHINE = {"emb_dim": 64, "num_heads": 4, "tape_length": 32}
+_SMALL_MACHINE = {
+  "emb_dim": 64,
+  "num_heads": 4,
+  "tape_length": 32,
+  "readout_dim": 128,
+  "state_features": 32,
+}
 _LARGE_MACHINE = {
   "emb_dim": 512,
   "num_heads": 8,
   "tape_length": 32,
-  "control_features": 896,
+  "control_features": 832,
+  "readout_dim": 1024,
+  "state_features": 256,
 }
 
 # Size of each model, by preset.
@@ -27,14 +35,14 @@ SIZES = {
   "cpu": {
     "nam_tm": _SMALL_MACHINE,
     "nam_tm_nojump": _SMALL_MACHINE,
-    "lsam": {"emb_dim": 64, "num_heads": 4, "mlp_dim": 256},
-    "dnc": {"emb_dim": 64, "controller_features": 80, "num_slots": 32},
-    "ut": {"emb_dim": 64, "num_heads": 4, "mlp_dim": 512, "num_steps": 4},
-    "lstm": {"emb_dim": 64},
+    "lsam": {"emb_dim": 80, "num_heads": 4, "mlp_dim": 320},
+    "dnc": {"emb_dim": 64, "controller_features": 104, "num_slots": 32},
+    "ut": {"emb_dim": 96, "num_heads": 4, "mlp_dim": 384, "num_steps": 4},
+    "lstm": {"emb_dim": 76},
     "transformer": {
       "emb_dim": 64,
       "num_heads": 4,
-      "mlp_dim": 192,
+      "mlp_dim": 256,
       "num_layers": 2,
       "max_len": 256,
     },

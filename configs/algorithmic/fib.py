@@ -8,4 +8,4 @@ from configs.algorithmic import base
 
 def get_config(arg: str = "nam_tm"):
   """arg: "model" or "model,preset"."""
-  return base.get_config("fib", arg, epochs=20, curriculum_start=2)
+  return base.get_config("fib", arg, epochs=10, curriculum_start=2)

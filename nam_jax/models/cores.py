@@ -1,6 +1,6 @@
 """What stands between embedding and logits in the models of Table 1.
 
-Every core is called core(x [b s d], mask=[b s], train=...) -> [b s d]. The
+Every core is called core(x [b s d], mask=[b s], train=...) -> [b s e]. The
 cores that are a single layer of that kind, TransformerEncoder,
 UniversalTransformer and LSTMAttention, need no class here.
 """
@@ -19,11 +19,15 @@ class TuringMachines(nn.Module):
 
   Each is steered by its own LSTM over the tokens in both directions. The
   second one sees the tokens, not what the first put out: it learns of the
-  first through the tape alone. Its output is the core's. The positions of all
-  heads are sown as `heads`, [b s 2 h n], into the collection `intermediates`.
+  first through the tape alone. What it reads goes through an MLP, and through
+  an LSTM that carries a state along the tape, such as the carry of a sum; the
+  core puts out both. The positions of all heads are sown as `heads`,
+  [b s 2 h n], into the collection `intermediates`.
 
   Attributes:
     num_heads: number of tapes.
+    readout_dim: width of the MLP.
+    state_features: width of the LSTM behind it; 0 leaves it out.
     tape_length: cells of a tape.
     control_features: width of one direction of the LSTMs; by default half of
       the input's.
@@ -33,6 +37,8 @@ class TuringMachines(nn.Module):
   """
 
   num_heads: int
+  readout_dim: int
+  state_features: int
   tape_length: int = 32
   control_features: int | None = None
   jump: bool = True
@@ -42,8 +48,8 @@ class TuringMachines(nn.Module):
   @nn.compact
   def __call__(
     self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
-  ) -> Float[Array, "b s d"]:
-    """The outputs of the second machine."""
+  ) -> Float[Array, "b s e"]:
+    """What the second machine read, and the state after it."""
     transitions = tape.TRANSITIONS
     if not self.jump:
       transitions = tuple(t for t in transitions if t is not tape.JUMP)
@@ -70,7 +76,12 @@ class TuringMachines(nn.Module):
       )
       self.sow("intermediates", "heads", heads)
       initial_tape = tape.rewind(final)
-    return outputs
+    read = nn.LayerNorm(name="read_norm")(outputs)
+    read = nn.relu(nn.Dense(self.readout_dim, name="readout")(read))
+    if not self.state_features:
+      return read
+    state, _ = lstm.LSTM(self.state_features, name="state")(read, mask=mask)
+    return jnp.concatenate([read, state], axis=-1)
 
 
 class LSAMEncoderDecoder(nn.Module):

@@ -32,6 +32,8 @@ def nam_tm(
   *,
   emb_dim: int,
   num_heads: int,
+  readout_dim: int,
+  state_features: int,
   tape_length: int = 32,
   control_features: int | None = None,
   jump: bool = True,
@@ -40,7 +42,14 @@ def nam_tm(
 ) -> nn.Module:
   """Two NAM Turing machines that share a tape."""
   core = cores.TuringMachines(
-    num_heads, tape_length, control_features, jump, separate_erase, dropout_rate
+    num_heads,
+    readout_dim,
+    state_features,
+    tape_length,
+    control_features,
+    jump,
+    separate_erase,
+    dropout_rate,
   )
   return Transducer(vocab_size, emb_dim, core)
 

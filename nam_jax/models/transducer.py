@@ -10,7 +10,7 @@ class Transducer(nn.Module):
   Attributes:
     vocab_size: number of token ids, in and out.
     emb_dim: width of the embedded tokens.
-    core: any module core(x [b s d], mask=[b s], train=...) -> [b s d].
+    core: any module core(x [b s d], mask=[b s], train=...) -> [b s e].
   """
 
   vocab_size: int

@@ -16,6 +16,8 @@ TINY = {
   "emb_dim": 8,
   "num_heads": 2,
   "tape_length": 5,
+  "readout_dim": 8,
+  "state_features": 4,
   "mlp_dim": 8,
   "controller_features": 8,
   "num_slots": 4,
@@ -129,6 +131,24 @@ def test_variants_of_the_machine(name, fields, actions, gates):
   assert machine["action"]["kernel"].shape == (8, 2, 2, actions)
   assert machine["gate"]["kernel"].shape == (8, 2, gates)
   assert ("key" in machine) == ("query" in machine) == (actions == 4)
+
+
+def test_state_carries_what_the_machine_read_before():
+  inputs, tokens = make_batch()
+
+  def influence(**fields):
+    """Of the first token on the last logits, through the state alone."""
+    model = make_tiny("nam_tm", **fields)
+    params = linen_tools.random_params(model, inputs, tokens)["params"]
+    params["logits"]["kernel"][:8] = 0  # leaves the part of the state
+    apply = linen_tools.compiled(
+      lambda x: model.apply({"params": params}, x, tokens)
+    )
+    first_changed = inputs.at[:, 0].set((inputs[:, 0] + 1) % 16)
+    return np.abs(apply(inputs) - apply(first_changed))[0, -1].max()
+
+  assert influence() > 1e-4
+  assert influence(state_features=0) == 0
 
 
 def test_lsam_decoder_starts_from_the_encoders_memory_with_zero_hidden():
