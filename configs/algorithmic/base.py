@@ -35,7 +35,12 @@ SIZES = {
   "cpu": {
     "nam_tm": _SMALL_MACHINE,
     "nam_tm_nojump": _SMALL_MACHINE,
-    "lsam": {"emb_dim": 80, "num_heads": 4, "mlp_dim": 320},
+    "lsam": {
+      "emb_dim": 80,
+      "num_heads": 4,
+      "mlp_dim": 256,
+      "readout_dim": 128,
+    },
     "dnc": {"emb_dim": 64, "controller_features": 104, "num_slots": 32},
     "ut": {"emb_dim": 96, "num_heads": 4, "mlp_dim": 384, "num_steps": 4},
     "lstm": {"emb_dim": 76},
@@ -50,7 +55,12 @@ SIZES = {
   "paper": {
     "nam_tm": _LARGE_MACHINE,
     "nam_tm_nojump": _LARGE_MACHINE,
-    "lsam": {"emb_dim": 1152, "num_heads": 8, "mlp_dim": 5120},
+    "lsam": {
+      "emb_dim": 1152,
+      "num_heads": 8,
+      "mlp_dim": 4096,
+      "readout_dim": 2048,
+    },
     "dnc": {
       "emb_dim": 512,
       "controller_features": 2688,
@@ -73,6 +83,7 @@ SIZES = {
 SPECIAL = {
   "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
   "nam_tm_nojump": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
+  "lsam": {"grad_clip": 0.1},
   "dnc": {"sweep_kwargs": {"num_slots": 256}},
   "ut": {"learning_rate": 1e-3, "wide_training": True},
   "transformer": {"learning_rate": 1e-3, "wide_training": True},

@@ -8,4 +8,7 @@ from configs.algorithmic import base
 
 def get_config(arg: str = "nam_tm"):
   """arg: "model" or "model,preset"."""
-  return base.get_config("fib", arg, epochs=10, curriculum_start=2)
+  config = base.get_config("fib", arg, epochs=10, curriculum_start=2)
+  if config.model in ("nam_tm", "nam_tm_nojump"):
+    config.model_kwargs.right_bias = (1.0, 2.0)
+  return config

@@ -24,6 +24,8 @@ class NAMTuringMachine(nn.Module):
       top of a module: every new function object is compiled anew.
     normalize_heads: keep heads unit vectors; False is the paper's plain sum.
     separate_erase: learn an erase probability; False is the paper's p_e = p_w.
+    right_bias: how much read and write heads prefer RIGHT before training, as
+      logits; with (0, 0) all transitions are alike.
     dtype: of the projections; tapes are float32 or wider.
   """
 
@@ -32,11 +34,16 @@ class NAMTuringMachine(nn.Module):
   transitions: tuple[Transition, ...] = tape.TRANSITIONS
   normalize_heads: bool = True
   separate_erase: bool = False
+  right_bias: tuple[float, float] = (0.0, 0.0)
   dtype: DTypeLike | None = None
 
   def __post_init__(self):
     if not self.transitions:
       raise ValueError("transitions must name at least one way to move, got ()")
+    if any(self.right_bias) and tape.RIGHT not in self.transitions:
+      raise ValueError(
+        f"right_bias={self.right_bias} needs RIGHT among the transitions"
+      )
     super().__post_init__()
 
   @nn.compact
@@ -97,15 +104,24 @@ class NAMTuringMachine(nn.Module):
     actions = len(self.transitions)
     gates = 3 if self.separate_erase else 2
 
-    def project(name, inputs, *shape):
-      return nn.DenseGeneral(shape, dtype=self.dtype, name=name)(inputs)
+    def project(name, inputs, *shape, bias_init=nn.initializers.zeros):
+      return nn.DenseGeneral(
+        shape, dtype=self.dtype, bias_init=bias_init, name=name
+      )(inputs)
 
     value = project("value", x, self.num_heads, width)
     key = query = value[..., :0]
     if keyed:
       key = normalize.unit(project("key", x, self.num_heads, width))
       query = normalize.unit(project("query", control, self.num_heads, width))
-    action = project("action", control, 2, self.num_heads, actions)
+    action = project(
+      "action",
+      control,
+      2,
+      self.num_heads,
+      actions,
+      bias_init=self._prefer_right,
+    )
     gate = jax.nn.sigmoid(project("gate", control, self.num_heads, gates))
     return tape.Controls(
       value=value,
@@ -116,3 +132,9 @@ class NAMTuringMachine(nn.Module):
       p_e=gate[..., -1],
       actions=jnp.moveaxis(jax.nn.softmax(action), 2, 0),
     )
+
+  def _prefer_right(self, key, shape, dtype):
+    del key  # nothing is random
+    is_right = jnp.array([t == tape.RIGHT for t in self.transitions], dtype)
+    bias = jnp.outer(jnp.array(self.right_bias, dtype), is_right)
+    return jnp.repeat(bias[:, None], self.num_heads, axis=1).reshape(shape)

@@ -33,6 +33,7 @@ class TuringMachines(nn.Module):
       the input's.
     jump: whether heads can jump to the cell whose key fits a query.
     separate_erase: learn an erase probability, instead of p_e = p_w.
+    right_bias: how much read and write heads prefer RIGHT before training.
     dropout_rate: of the LSTMs' outputs.
   """
 
@@ -43,6 +44,7 @@ class TuringMachines(nn.Module):
   control_features: int | None = None
   jump: bool = True
   separate_erase: bool = False
+  right_bias: tuple[float, float] = (0.0, 0.0)
   dropout_rate: float = 0.0
 
   @nn.compact
@@ -65,6 +67,7 @@ class TuringMachines(nn.Module):
         self.num_heads,
         transitions=transitions,
         separate_erase=self.separate_erase,
+        right_bias=self.right_bias,
         name=f"{name}_machine",
       )(
         x,
@@ -90,18 +93,20 @@ class LSAMEncoderDecoder(nn.Module):
   Attributes:
     num_heads: number of heads; half of the encoder's run backward.
     mlp_dim: inner width of the MLP.
+    readout_dim: width of the layer that the decoder's outputs go through.
     dropout_rate: inside the MLP.
   """
 
   num_heads: int
   mlp_dim: int
+  readout_dim: int
   dropout_rate: float = 0.0
 
   @nn.compact
   def __call__(
     self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
-  ) -> Float[Array, "b s d"]:
-    """The outputs of the decoder, which starts from the encoder's memory."""
+  ) -> Float[Array, "b s e"]:
+    """What the decoder says, which starts from the encoder's memory."""
     d = x.shape[-1]
     encoder = lsam.LSAM(d, self.num_heads, bidirectional=True, name="encoder")
     encoded, state = encoder(x, mask=mask)
@@ -111,7 +116,9 @@ class LSAMEncoderDecoder(nn.Module):
     start = state._replace(hidden=jnp.zeros_like(state.hidden))
     decoder = lsam.LSAM(d, self.num_heads, name="decoder")
     x = nn.LayerNorm(name="decoder_norm")(x)
-    return decoder(x, initial_state=start, mask=mask)[0]
+    read = decoder(x, initial_state=start, mask=mask)[0]
+    read = nn.LayerNorm(name="read_norm")(read)
+    return nn.relu(nn.Dense(self.readout_dim, name="readout")(read))
 
 
 class Computer(nn.Module):

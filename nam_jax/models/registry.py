@@ -16,7 +16,7 @@ vocabulary and whatever else a config gives as `model_kwargs`:
 
 import difflib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flax import linen as nn
@@ -38,6 +38,7 @@ def nam_tm(
   control_features: int | None = None,
   jump: bool = True,
   separate_erase: bool = False,
+  right_bias: Sequence[float] = (0.0, 0.0),
   dropout_rate: float = 0.0,
 ) -> nn.Module:
   """Two NAM Turing machines that share a tape."""
@@ -49,6 +50,7 @@ def nam_tm(
     control_features,
     jump,
     separate_erase,
+    tuple(right_bias),
     dropout_rate,
   )
   return Transducer(vocab_size, emb_dim, core)
@@ -60,10 +62,11 @@ def lsam(
   emb_dim: int,
   num_heads: int,
   mlp_dim: int,
+  readout_dim: int,
   dropout_rate: float = 0.0,
 ) -> nn.Module:
   """LSAM encoder and decoder."""
-  core = cores.LSAMEncoderDecoder(num_heads, mlp_dim, dropout_rate)
+  core = cores.LSAMEncoderDecoder(num_heads, mlp_dim, readout_dim, dropout_rate)
   return Transducer(vocab_size, emb_dim, core)
 
 

@@ -150,3 +150,20 @@ def test_heads_stay_unit_vectors_when_normalised():
 def test_bad_fields_are_refused(fields, message):
   with pytest.raises(ValueError, match=message):
     NAMTuringMachine(**fields).init(jax.random.key(0), jnp.zeros((1, 2, 8)))
+
+
+def test_right_bias_sends_untrained_heads_to_the_right():
+  x = Random().normal(1, 4, 6)
+  layer, variables = made(x, right_bias=(0.0, 50.0))
+  *_, heads = layer.apply(variables, x, tape_length=5, return_heads=True)
+  read, write = np.moveaxis(heads[0], 1, 0)  # [s h n]
+  cells = np.broadcast_to(np.eye(5)[:4, None], (4, 2, 5))
+  np.testing.assert_allclose(write, cells, atol=1e-6)
+  assert np.abs(read - write).max() > 0.1
+
+
+def test_right_bias_without_right_is_an_error():
+  with pytest.raises(ValueError, match=r"right_bias=\(0.0, 1.0\) needs RIGHT"):
+    NAMTuringMachine(
+      2, transitions=(tape.LEFT, tape.NO_OP), right_bias=(0.0, 1.0)
+    )
