@@ -35,6 +35,8 @@ TINY = {
   "num_steps": 2,
   "num_layers": 1,
   "max_len": 64,
+  "readout_dim": 8,
+  "state_features": 4,
 }
 
 
@@ -61,7 +63,7 @@ def test_config_builds_a_model_of_similar_size(file, model):
   training.make_optimizer(config)
   experiment = algorithmic.make_experiment(config, "")
   assert str(experiment.workdir) == f"runs/{config.task}-{model}"
-  assert 70_000 < count(experiment) < 110_000
+  assert 100_000 < count(experiment) < 130_000
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -120,6 +122,13 @@ def test_curriculum_grows_to_ten_digits():
   config = make("palin", "nam_tm")
   batch_fn = algorithmic.make_batch_fn(config, experiment.task)
   assert batch_fn(0)["digits"].max() == 10
+
+
+def test_a_slow_model_has_fewer_epochs_of_the_same_length():
+  slow, other = make("fib", "ut"), make("fib", "lstm")
+  assert (slow.num_steps, other.num_steps) == (4 * 400, 10 * 400)
+  assert slow.eval_every == other.eval_every == 400
+  assert make("palin", "ut").num_steps == 400
 
 
 def test_any_task_runs_by_its_name():
