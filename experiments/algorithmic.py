@@ -33,7 +33,9 @@ class AlgorithmicConfig(training.TrainConfig):
   # A name of nam_jax/models/registry.py, and its arguments.
   model: str = "nam_tm"
   model_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # Arguments that differ for lengths past the splits: a longer tape.
+  # Arguments that differ when the model is tested: a longer tape.
+  test_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # Arguments that differ for lengths past the splits: a longer one still.
   sweep_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # Where model_kwargs come from; for the records.
   preset: str = "cpu"
@@ -54,6 +56,7 @@ class Experiment(NamedTuple):
   workdir: Path
   task: Task
   model: nn.Module
+  test_model: nn.Module  # the same parameters, with `test_kwargs`
 
   def init_fn(self, key: jax.Array) -> dict[str, Any]:
     """The model's variables."""
@@ -66,12 +69,13 @@ def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
   """Builds task and model; what does not fit together is a `UserError`."""
   with training.command.user_errors():
     task = tasks.make_task(config.task, **config.task_kwargs)
-    model = _make_model(config, task, config.model_kwargs)
+    model = _make_model(config, task, {})
+    test_model = _make_model(config, task, config.test_kwargs)
     name = f"{config.task}-{config.model}"
     if config.preset != "cpu":
       name += f"-{config.preset}"
     workdir = Path(workdir or f"runs/{name}")
-    experiment = Experiment(config, workdir, task, model)
+    experiment = Experiment(config, workdir, task, model, test_model)
     # Wrong settings fail here, before anything is written.
     _most_digits(config, 0)
     jax.eval_shape(experiment.init_fn, jax.random.key(0))
@@ -97,8 +101,8 @@ def make_batch_fn(
 
 def train(experiment: Experiment) -> None:
   """Trains, or goes on training, until `num_steps`."""
-  config, workdir, task, model = experiment
-  predict = training.make_predict(model, config)
+  config, workdir, task, model, test_model = experiment
+  predict = training.make_predict(test_model, config)
 
   def selection(state):
     results = _evaluate(experiment, predict, state, ("id", "od_easy"))
@@ -121,16 +125,17 @@ def train(experiment: Experiment) -> None:
 
 def load(experiment: Experiment) -> training.TrainState:
   """The state that was best on OD-easy."""
-  config, workdir, _, _ = experiment
-  return training.load_best(config, workdir, experiment.init_fn)
+  return training.load_best(
+    experiment.config, experiment.workdir, experiment.init_fn
+  )
 
 
 def measure(
   experiment: Experiment, state: training.TrainState, sweep: Sequence[int]
 ) -> dict[str, Any]:
   """What goes into results.json; `sweep` adds further lengths."""
-  config, workdir, _, model = experiment
-  predict = training.make_predict(model, config)
+  config = experiment.config
+  predict = training.make_predict(experiment.test_model, config)
   splits = _evaluate(experiment, predict, state, datasets.VALIDATION_SPLITS)
   summary = evaluate.summary(splits)
   summary["by_length"] |= _sweep(experiment, state, sweep)
@@ -143,7 +148,7 @@ def measure(
     "parameters": training.parameter_count(state.params),
     "selected_epoch": int(state.step) / epoch,
     **summary,
-    "wall_seconds": _seconds(workdir),
+    "wall_seconds": _seconds(experiment.workdir),
   }
 
 
@@ -167,8 +172,9 @@ def show(results: dict[str, Any]) -> str:
   return "\n".join(lines)
 
 
-def _make_model(config, task, model_kwargs):
-  return models.make_model(config.model, task.vocab_size, model_kwargs)
+def _make_model(config, task, changes):
+  kwargs = {**config.model_kwargs, **changes}
+  return models.make_model(config.model, task.vocab_size, kwargs)
 
 
 def _most_digits(config, step):
@@ -193,9 +199,9 @@ def _evaluate(experiment, predict, state, splits):
 
 
 def _sweep(experiment, state, sweep):
-  config, _, task, _ = experiment
-  kwargs = {**config.model_kwargs, **config.sweep_kwargs}
-  predict = training.make_predict(_make_model(config, task, kwargs), config)
+  config, task = experiment.config, experiment.task
+  model = _make_model(config, task, config.sweep_kwargs)
+  predict = training.make_predict(model, config)
   results = {
     str(digits): evaluate.evaluate(
       functools.partial(predict, state),

@@ -38,7 +38,7 @@ def save(
 
 def _heads(experiment, state, digits):
   """Heads [m s 2 h n] and symbols [s] of one sample; None without a tape."""
-  task, model = experiment.task, experiment.model
+  task, model = experiment.task, experiment.test_model
   rng = np.random.default_rng(0)
   sample = task.sample(rng, np.array([digits]), shift=False)
   variables = jax.device_get({"params": state.params, **state.extra})

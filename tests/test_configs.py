@@ -131,6 +131,15 @@ def test_a_slow_model_has_fewer_epochs_of_the_same_length():
   assert make("palin", "ut").num_steps == 400
 
 
+def test_addition_is_tested_on_a_tape_longer_than_its_tokens():
+  experiment = algorithmic.make_experiment(make("fib", "nam_tm"), "")
+  tapes = [
+    model.core.tape_length
+    for model in (experiment.model, experiment.test_model)
+  ]
+  assert tapes == [32, 64]
+
+
 def test_any_task_runs_by_its_name():
   module = importlib.import_module("configs.algorithmic.task")
   config = module.get_config("dyck,ut,paper")

@@ -116,6 +116,7 @@ def get_config(
       "task_kwargs": {},
       "model": model,
       "model_kwargs": SIZES[preset].get(model, {}),
+      "test_kwargs": {},
       "sweep_kwargs": {},
       "preset": preset,
       "seed": 0,
