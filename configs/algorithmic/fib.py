@@ -9,7 +9,7 @@ from configs.algorithmic import base
 def get_config(arg: str = "nam_tm"):
   """arg: "model" or "model,preset"."""
   config = base.get_config("fib", arg, epochs=10, curriculum_start=2)
-  # The longest tests have 57 tokens; a machine writes most of them.
+  # The longest tests have 53 tokens; a machine writes most of them.
   if config.model in ("nam_tm", "nam_tm_nojump"):
     config.model_kwargs.right_bias = (1.0, 2.0)
     config.test_kwargs = {"tape_length": 64}
