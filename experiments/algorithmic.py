@@ -6,7 +6,6 @@ the one whose results count.
 
 import dataclasses
 import functools
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,7 +147,7 @@ def measure(
     "parameters": training.parameter_count(state.params),
     "selected_epoch": int(state.step) / epoch,
     **summary,
-    "wall_seconds": _seconds(experiment.workdir),
+    "wall_seconds": training.read_metrics(experiment.workdir)[-1]["seconds"],
   }
 
 
@@ -211,9 +210,3 @@ def _sweep(experiment, state, sweep):
     for digits in sweep
   }
   return evaluate.summary(results)["by_length"]
-
-
-def _seconds(workdir):
-  """Duration of the training so far, over all restarts."""
-  lines = (workdir / "metrics.jsonl").read_text().splitlines()
-  return json.loads(lines[-1])["seconds"]

@@ -1,9 +1,12 @@
 """The table of results, ours next to the paper's Table 1."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from experiments.table import Run
+
+CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
 
 SPLITS = ("id", "od_easy", "od_hard")
 
@@ -20,7 +23,7 @@ PAPER = {
 }
 
 
-class Run(NamedTuple):
+class Cell(NamedTuple):
   """One training: a task, a model, a preset and a seed."""
 
   task: str
@@ -28,9 +31,14 @@ class Run(NamedTuple):
   preset: str
   seed: int
 
-  def workdir(self, folder: Path) -> Path:
-    """Where it is, below the folder of the table."""
-    return folder / "-".join(map(str, self))
+  def run(self, folder: Path, extra: Sequence[str] = ()) -> Run:
+    """The run in the folder of the table, with further arguments."""
+    config = f"{CONFIGS / self.task}.py:{self.model},{self.preset}"
+    if not (CONFIGS / f"{self.task}.py").exists():
+      config = f"{CONFIGS}/task.py:{self.task},{self.model},{self.preset}"
+    workdir = folder / "-".join(map(str, self))
+    arguments = (f"--config={config}", f"--config.seed={self.seed}")
+    return Run(workdir, (*arguments, f"--workdir={workdir}", *extra))
 
 
 def table(
@@ -45,29 +53,15 @@ def table(
   for model in models:
     cells = []
     for task in tasks:
-      runs = [Run(task, model, preset, seed) for seed in seeds]
-      cells.append(_ours(folder, runs) + _papers(task, model))
+      runs = [Cell(task, model, preset, seed).run(folder) for seed in seeds]
+      cells.append(_ours(runs) + _papers(task, model))
     rows.append([model, *cells])
   return rows
 
 
-def as_text(rows: Sequence[Sequence[str]], markdown: bool) -> str:
-  """The rows as a plain or as a Markdown table."""
-  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  padded = [
-    [f"{text:{width}}" for text, width in zip(row, widths, strict=True)]
-    for row in rows
-  ]
-  if not markdown:
-    return "\n".join("  ".join(row).rstrip() for row in padded)
-  padded.insert(1, ["-" * width for width in widths])
-  return "\n".join(f"| {' | '.join(row)} |" for row in padded)
-
-
-def _ours(folder, runs):
+def _ours(runs):
   """The mean over those seeds that are done."""
-  files = [run.workdir(folder) / "results.json" for run in runs]
-  done = [json.loads(file.read_text()) for file in files if file.exists()]
+  done = [results for run in runs if (results := run.results())]
   if not done:
     return "-"
   means = [

@@ -18,7 +18,7 @@ import jax
 from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
-from nam_jax.layers import checks
+from nam_jax.layers import projections
 from nam_jax.ops import chunked, normalize, outer_product
 
 MODES = ("bidirectional", "causal", "erase")
@@ -83,19 +83,7 @@ class NAMAttention(nn.Module):
       initial_memory is not None or return_memory
     ):
       raise ValueError("mode='bidirectional' has no memory to carry on")
-    checks.check_tokens(x)
-    d = x.shape[-1]
-    width = checks.head_width(self.qkv_dim or d, self.num_heads, "qkv_dim")
-    q, k, v = (
-      nn.DenseGeneral(
-        (self.num_heads, width),
-        use_bias=self.use_bias,
-        dtype=self.dtype,
-        kernel_init=nn.initializers.xavier_uniform(),
-        name=name,
-      )(x)
-      for name in ("query", "key", "value")
-    )
+    q, k, v = projections.heads(self, x, "query", "key", "value")
     if self.mode == "bidirectional":
       read = outer_product.outer_product_attention(q, k, v, mask=mask)
     else:
@@ -111,14 +99,7 @@ class NAMAttention(nn.Module):
         mask=mask,
       )
     read = nn.Dropout(self.dropout_rate)(read, deterministic=not train)
-    output = nn.DenseGeneral(
-      d,
-      axis=(-2, -1),
-      use_bias=self.use_bias,
-      dtype=self.dtype,
-      kernel_init=nn.initializers.xavier_uniform(),
-      name="out",
-    )(read)
+    output = projections.output(self, read, x.shape[-1])
     return (output, memory) if return_memory else output
 
   def _gates(self, x):

@@ -21,6 +21,8 @@ class SelfAttention(nn.Module):
     dropout_rate: of the attention weights.
     use_bias: whether the four projections have biases.
     dtype: of the computation.
+    mask_queries: padded tokens see no token at all, and so, by the softmax,
+      all of them alike: what the Long Range Arena does.
     attention_fn: as in `nn.MultiHeadDotProductAttention`. It must name the
       arguments it gets, `mask` and (for dropout) `dropout_rng`: flax leaves
       out all others.
@@ -31,6 +33,7 @@ class SelfAttention(nn.Module):
   dropout_rate: float = 0.0
   use_bias: bool = False
   dtype: DTypeLike | None = None
+  mask_queries: bool = False
   attention_fn: Callable[..., Array] = nn.dot_product_attention
 
   @nn.compact
@@ -59,7 +62,9 @@ class SelfAttention(nn.Module):
     )
     nn.share_scope(self, attention)
     if mask is not None:
+      queries = mask[:, None, :, None]
       mask = mask[:, None, None]  # [b 1 1 s]
+      mask = mask & queries if self.mask_queries else mask
     return attention(x, mask=mask, deterministic=not train)
 
   def _require(self, argument, needed):

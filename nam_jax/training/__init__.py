@@ -5,18 +5,19 @@ and leaves behind checkpoints, metrics and the config. See `loop` for the loop,
 `step` for the one compiled update, `data` for what a source is.
 """
 
-from nam_jax.training import command
+from nam_jax.training import classification, command
 from nam_jax.training.completion import make_loss_fn, make_predict
 from nam_jax.training.config import TrainConfig, from_config_dict
 from nam_jax.training.data import eval_batches, train_batches
 from nam_jax.training.devices import connect, is_main, place
 from nam_jax.training.errors import TrainingDiverged, UserError
-from nam_jax.training.loop import FitResult, fit, load_best
+from nam_jax.training.loop import FitResult, fit, load_best, load_newest
 from nam_jax.training.losses import (
   masked_cross_entropy,
   sequence_accuracy,
   token_accuracy,
 )
+from nam_jax.training.metrics_log import read_metrics
 from nam_jax.training.run_dir import versions, write_results
 from nam_jax.training.schedules import make_optimizer, make_schedule
 from nam_jax.training.state import (
@@ -36,6 +37,7 @@ __all__ = [
   "TrainState",
   "TrainingDiverged",
   "UserError",
+  "classification",
   "command",
   "connect",
   "eval_batches",
@@ -43,6 +45,7 @@ __all__ = [
   "from_config_dict",
   "is_main",
   "load_best",
+  "load_newest",
   "make_eval_step",
   "make_loss_fn",
   "make_optimizer",
@@ -54,6 +57,7 @@ __all__ = [
   "parameter_count",
   "parameter_table",
   "place",
+  "read_metrics",
   "sequence_accuracy",
   "token_accuracy",
   "train_batches",

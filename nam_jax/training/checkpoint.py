@@ -108,8 +108,10 @@ class Checkpoints:
     return self._sign * metric
 
 
-def restore_best(workdir: str | os.PathLike, shapes: TrainState) -> TrainState:
-  """The best state of a run; the folder is only read."""
+def restore(
+  workdir: str | os.PathLike, shapes: TrainState, *, newest: bool
+) -> TrainState:
+  """The newest or else the best state of a run; the folder is only read."""
   path = Path(workdir).resolve() / "checkpoints"
   scores, damaged = _scan(path)
   for step, reason in damaged.items():
@@ -118,7 +120,8 @@ def restore_best(workdir: str | os.PathLike, shapes: TrainState) -> TrainState:
     raise UserError(f"{workdir} holds no checkpoint that can be restored")
   options = ocp.CheckpointManagerOptions(save_interval_steps=0, create=False)
   with ocp.CheckpointManager(path, options=options) as manager:
-    return _restore(manager, _best(scores), shapes)[0]
+    step = max(scores) if newest else _best(scores)
+    return _restore(manager, step, shapes)[0]
 
 
 def _restore(manager, step, shapes):

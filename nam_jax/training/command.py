@@ -13,17 +13,26 @@ import ml_collections
 from absl import flags
 from ml_collections import config_flags
 
+from nam_jax.training import host_memory
 from nam_jax.training.errors import UserError
 
 # What a mistake in a config file, an override or a model's fields raises.
 _MISTAKES = (ValueError, TypeError, AttributeError, KeyError, OSError)
 
 
-def make_flags(default_config: str, argv: Sequence[str]) -> flags.FlagValues:
-  """The flags that all scripts share: --config, --workdir, --test_only."""
+def make_flags(
+  default_config: str, argv: Sequence[str], folder: str = "workdir"
+) -> flags.FlagValues:
+  """The flags that all scripts share: --config, --test_only and the folder.
+
+  Args:
+    default_config: a config file and its argument.
+    argv: the command line.
+    folder: name of the flag for the run's folder.
+  """
   values = flags.FlagValues()
   flags.DEFINE_string(
-    "workdir",
+    folder,
     "",
     "folder of this run alone (default: one in runs/ named after the run)",
     flag_values=values,
@@ -31,7 +40,7 @@ def make_flags(default_config: str, argv: Sequence[str]) -> flags.FlagValues:
   flags.DEFINE_bool(
     "test_only",
     False,
-    "do not train; evaluate the best checkpoint in --workdir",
+    f"do not train; evaluate what is in --{folder}",
     flag_values=values,
   )
   with user_errors():
@@ -65,6 +74,16 @@ def parse(
   return config
 
 
+def config_file(argv: Sequence[str], default_config: str) -> str:
+  """The config file that argv names, without the argument behind it."""
+  found = default_config
+  for word, after in zip(argv, [*argv[1:], ""], strict=True):
+    name, equals, value = word.partition("=")
+    if name in ("--config", "-config"):
+      found = value if equals else after
+  return found.partition(":")[0]
+
+
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
   """Around what reads the user's settings: mistakes become `UserError`."""
@@ -78,6 +97,7 @@ def user_errors() -> Iterator[None]:
 
 def run(main: Callable[[Sequence[str]], None]) -> None:
   """main(sys.argv); a `UserError` is printed and ends with status 2."""
+  host_memory.keep_freed_memory()
   try:
     main(sys.argv)
   except UserError as error:

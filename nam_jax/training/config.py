@@ -68,6 +68,9 @@ class TrainConfig:
   weight_decay: float = 0.0
   # Largest global norm of the gradient.
   grad_clip: float = 0.0
+  # Generator of dropout: "rbg" is many times faster, but its numbers depend on
+  # platform and number of devices.
+  dropout_prng: Literal["threefry2x32", "rbg"] = "threefry2x32"
   # Equal parts in which the batch passes through the model.
   accumulate_steps: int = 1
   # Type of parameters and float inputs inside the model; updates are float32.
@@ -99,6 +102,17 @@ class TrainConfig:
       raise UserError(f"grad_clip={self.grad_clip} must not be negative")
     if not 0 <= self.seed < 2**32:
       raise UserError(f"seed={self.seed} must lie in [0, 2**32)")
+
+  def tensorboard_scalars(
+    self, kind: str, row: Mapping[str, float]
+  ) -> dict[str, float]:
+    """What TensorBoard shows of a row of metrics.jsonl, by its tags.
+
+    Args:
+      kind: "train" or "eval".
+      row: the row's metrics.
+    """
+    return {f"{kind}/{name}": value for name, value in row.items()}
 
 
 def from_config_dict(

@@ -75,7 +75,8 @@ def fit(
     batches = data.train_batches(source, config.batch_size, config.seed, start)
     with metrics_log.MetricsLog(workdir, config, start, memory) as log:
       for step in range(start + 1, config.num_steps + 1):
-        state, metrics = train_step(state, devices.place(next(batches)))
+        batch = log.clock.await_next(batches)
+        state, metrics = train_step(state, devices.place(batch))
         log.add(step, metrics)
         if _due(step, config.log_every, config):
           log.train(step)
@@ -97,10 +98,21 @@ def load_best(
   config: TrainConfig, workdir: str | os.PathLike, init_fn: state_lib.InitFn
 ) -> TrainState:
   """The best state of the run in `workdir`, which must have this config."""
+  return _load(config, workdir, init_fn, newest=False)
+
+
+def load_newest(
+  config: TrainConfig, workdir: str | os.PathLike, init_fn: state_lib.InitFn
+) -> TrainState:
+  """The newest state of the run in `workdir`, of a finished one the last."""
+  return _load(config, workdir, init_fn, newest=True)
+
+
+def _load(config, workdir, init_fn, newest):
   run_dir.check_same(workdir, config)
   optimizer = schedules.make_optimizer(config)
   shapes = state_lib.abstract(init_fn, optimizer, config.seed)
-  return checkpoint.restore_best(workdir, shapes)
+  return checkpoint.restore(workdir, shapes, newest=newest)
 
 
 def _due(step, every, config):

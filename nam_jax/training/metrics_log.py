@@ -3,8 +3,9 @@
 Each line of metrics.jsonl is one JSON object with `step` (updates made),
 `kind` ("train": means since the last such line; "eval": an evaluation), the
 metrics by name, and `seconds` (duration of the run so far, over all restarts).
-Training lines also have `learning_rate` and `steps_per_second`, which leaves
-out compilation, evaluation and checkpoints. A number that is not finite is
+Training lines also have `learning_rate`, `steps_per_second`, which leaves out
+compilation, evaluation and checkpoints, and `input_wait`, the share of this
+time in which the next batch was not ready. A number that is not finite is
 written as null.
 """
 
@@ -26,7 +27,7 @@ from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
 
 # The fields in which two runs with the same config differ.
-TIME_FIELDS = ("seconds", "steps_per_second")
+TIME_FIELDS = ("seconds", "steps_per_second", "input_wait")
 
 
 def check_installed(config: TrainConfig) -> None:
@@ -57,7 +58,8 @@ class MetricsLog:
     workdir = Path(workdir)
     memory = memory or {"seconds": 0.0, "window": []}
     self.clock = progress.Clock(memory["seconds"])
-    self.history = _rows_until(workdir / "metrics.jsonl", start)
+    rows = read_metrics(workdir)
+    self.history = [row for row in rows if row["step"] <= start]
     self._window = progress.Window(memory["window"])
     self._config, self._start = config, start
     self._schedule = schedules.make_schedule(config)
@@ -98,9 +100,13 @@ class MetricsLog:
   def train(self, step: int) -> None:
     """Logs the mean metrics of the steps since the last call."""
     metrics = self._window.mean()
-    pace = self.clock.steps_per_second(step)
-    rate = float(self._schedule(step - 1))
-    row = {**metrics, "learning_rate": rate, "steps_per_second": pace}
+    pace, wait = self.clock.pace(step)
+    row = {
+      **metrics,
+      "learning_rate": float(self._schedule(step - 1)),
+      "steps_per_second": pace,
+      "input_wait": wait,
+    }
     self._write(step, "train", row)
     left = _duration(self.clock.seconds_left(step, self._config.num_steps))
     ending = f"  {pace:.3g} steps/s  {left} left" if pace else ""
@@ -123,7 +129,8 @@ class MetricsLog:
     if self._file:
       self._file.write(json.dumps(row) + "\n")
       self._file.flush()
-    known = {f"{kind}/{k}": v for k, v in values.items() if v is not None}
+    known = {name: v for name, v in values.items() if v is not None}
+    known = self._config.tensorboard_scalars(kind, known)
     if self._tensorboard:
       for name, value in known.items():
         self._tensorboard.add_scalar(name, value, step)
@@ -138,19 +145,19 @@ class MetricsLog:
       print(f"step {step:{len(total)}}/{total}  {numbers}{ending}", flush=True)
 
 
+def read_metrics(workdir: str | os.PathLike) -> list[dict[str, Any]]:
+  """The rows of metrics.jsonl; a kill may have cut off the last line."""
+  path, rows = Path(workdir) / "metrics.jsonl", []
+  for line in path.read_text().splitlines() if path.exists() else ():
+    with contextlib.suppress(json.JSONDecodeError):
+      rows.append(json.loads(line))
+  return rows
+
+
 def _duration(seconds):
   minutes, seconds = divmod(round(seconds), 60)
   hours, minutes = divmod(minutes, 60)
   return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{seconds:02}s"
-
-
-def _rows_until(path, step):
-  """The rows up to a step; a kill may have cut off the last line."""
-  rows = []
-  for line in path.read_text().splitlines() if path.exists() else ():
-    with contextlib.suppress(json.JSONDecodeError):
-      rows.append(json.loads(line))
-  return [row for row in rows if row["step"] <= step]
 
 
 def _continued(path, rows):
@@ -161,7 +168,7 @@ def _continued(path, rows):
 def _start_tensorboard(workdir, start):
   import tensorboardX
 
-  logdir = str(workdir / "tensorboard")
+  logdir = str(workdir / "summary")
   return tensorboardX.SummaryWriter(logdir, purge_step=start + 1)
 
 

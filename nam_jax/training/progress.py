@@ -4,6 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import jax
 from jaxtyping import Array
@@ -11,6 +12,7 @@ from jaxtyping import Array
 from nam_jax.training.errors import TrainingDiverged
 
 Pairs = dict[str, list[float]]  # name -> [sum, weight]
+T = TypeVar("T")
 
 
 class Window:
@@ -55,6 +57,7 @@ class Clock:
   def __init__(self, seconds: float):
     self._start = time.perf_counter() - seconds
     self._first = self._last = None  # (step, time)
+    self._waited = 0.0  # seconds since self._last
 
   @property
   def seconds(self) -> float:
@@ -64,6 +67,7 @@ class Clock:
   def compiled(self, step: int) -> None:
     """Starts to measure the pace, after the first step."""
     self._first = self._last = (step, time.perf_counter())
+    self._waited = 0.0
 
   @contextlib.contextmanager
   def pause(self) -> Iterator[None]:
@@ -73,12 +77,22 @@ class Clock:
     step, last = self._last
     self._last = (step, last + time.perf_counter() - before)
 
-  def steps_per_second(self, step: int) -> float | None:
-    """The pace since the last call; None right after compilation."""
+  def await_next(self, batches: Iterator[T]) -> T:
+    """The next batch; the time until it is there counts as waiting."""
+    before = time.perf_counter()
+    batch = next(batches)
+    self._waited += time.perf_counter() - before
+    return batch
+
+  def pace(self, step: int) -> tuple[float, float] | tuple[None, None]:
+    """Steps per second since the last call, and the share spent waiting.
+
+    None right after compilation.
+    """
     now = time.perf_counter()
     steps, seconds = step - self._last[0], now - self._last[1]
-    self._last = (step, now)
-    return steps / seconds if steps else None
+    waited, self._waited, self._last = self._waited, 0.0, (step, now)
+    return (steps / seconds, waited / seconds) if steps else (None, None)
 
   def seconds_left(self, step: int, num_steps: int) -> float:
     """Time until the end, evaluations and checkpoints included."""

@@ -38,7 +38,8 @@ def test_metrics_file_has_one_schema(finished):
   rows = [json.loads(line) for line in lines]
   assert rows == result.history
   common = {"step", "kind", "seconds", "loss", "accuracy"}
-  train = common | {"grad_norm", "learning_rate", "steps_per_second"}
+  pace = {"steps_per_second", "input_wait"}
+  train = common | pace | {"grad_norm", "learning_rate"}
   for row in rows:
     assert set(row) == {"train": train, "eval": common}[row["kind"]]
     assert all(
@@ -69,10 +70,19 @@ def test_run_learns_and_selects_the_best_evaluation(finished):
 
 
 def test_tensorboard_events_are_written(finished):
-  (events,) = (finished[0] / "tensorboard").iterdir()
+  (events,) = (finished[0] / "summary").iterdir()
   content = events.read_bytes()
   assert content.count(b"train/loss") == 5
   assert content.count(b"eval/accuracy") == 4
+
+
+def test_best_and_last_state_can_be_loaded(finished):
+  workdir, result = finished
+  config = toy.make_config(tensorboard=True)
+  best = training.load_best(config, workdir, toy.init_fn)
+  assert int(best.step) == result.best_step
+  last = training.load_newest(config, workdir, toy.init_fn)
+  assert toy.digest(last) == toy.digest(result.state)
 
 
 def test_finished_run_is_not_trained_again(finished, capsys):

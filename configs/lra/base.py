@@ -1,0 +1,85 @@
+"""What the configs of the Long Range Arena share.
+
+A config file is chosen with attention and preset as
+`--config=configs/lra/text.py:nam,cpu`. The attention is a name of
+nam_jax/models/lra.py; `--attention` replaces it. The presets:
+
+  lra    the benchmark's sizes and schedule, the default; for a GPU
+  paper  those of the paper's runs: smaller batches, more steps; for a GPU
+  cpu    small, for two cores and a few minutes
+
+All keys that are not set here have the defaults of `TrainConfig` and of
+`LRAConfig`; any of them can be given as `--config.<key>=<value>`.
+"""
+
+import ml_collections
+
+RSQRT = "constant * linear_warmup * rsqrt_decay"
+
+# What the presets cpu of the texts share.
+CPU_TEXT = {
+  "weight_decay": 0.01,
+  "schedule": "warmup_cosine",
+  "warmup_steps": 100,
+  "grad_clip": 1.0,
+}
+CPU_SIZES = {
+  "emb_dim": 64,
+  "num_heads": 4,
+  "num_layers": 2,
+  "qkv_dim": 64,
+  "mlp_dim": 128,
+  "classifier_pool": "MEAN",
+}
+
+
+def get_config(
+  task: str, arg: str, presets: dict[str, dict], softmax_share: float = 1.0
+) -> ml_collections.ConfigDict:
+  """The config of a task.
+
+  Args:
+    task: a name of `lra_tasks.registry`.
+    arg: "attention" or "attention,preset".
+    presets: preset -> fields.
+    softmax_share: share of the steps that softmax attention makes with preset
+      cpu, where it is slower, so that all have about the same time.
+  """
+  attention, _, preset = arg.partition(",")
+  preset = preset or "lra"
+  if preset not in presets:
+    raise ValueError(f"unknown preset {preset!r}; known: {', '.join(presets)}")
+  config = ml_collections.ConfigDict(
+    {
+      "task": task,
+      "task_kwargs": {},
+      "attention": attention,
+      "attention_kwargs": {},
+      "model_kwargs": {},
+      "seed": 0,
+      "compat": False,
+      "optimizer": "adamw",
+      "b2": 0.98,
+      "eps": 1e-9,
+      "log_every": presets[preset]["eval_every"],
+    }
+  )
+  config.update(presets[preset])
+  if preset == "cpu" and attention == "softmax":
+    config.num_steps = round(softmax_share * config.num_steps)
+    config.warmup_steps = round(softmax_share * config.warmup_steps)
+  return config
+
+
+def epochs(examples: int, batch_size: int, number: int) -> dict:
+  """An image task's schedule: a warm-up of one epoch, one period of cosine."""
+  epoch = examples // batch_size
+  return {
+    "batch_size": batch_size,
+    "num_steps": epoch * number,
+    "schedule": "warmup_cosine",
+    "warmup_steps": epoch,
+    "steps_per_cycle": epoch * number,
+    "eval_every": epoch,
+    "checkpoint_every": epoch * number // 2,
+  }

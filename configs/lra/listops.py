@@ -1,0 +1,61 @@
+"""ListOps: the value of a nested expression of up to 2,000 tokens.
+
+python train_lra.py --config=configs/lra/listops.py:nam
+"""
+
+from configs.lra import base
+
+PRESETS = {
+  "lra": {
+    "batch_size": 32,
+    "num_steps": 5000,
+    "learning_rate": 0.05,
+    "weight_decay": 0.1,
+    "schedule": base.RSQRT,
+    "warmup_steps": 1000,
+    "eval_every": 50,
+    "checkpoint_every": 1000,
+    "task_kwargs": {"max_length": 2000},
+    "model_kwargs": {
+      "emb_dim": 512,
+      "num_heads": 8,
+      "num_layers": 4,
+      "qkv_dim": 512,
+      "mlp_dim": 1024,
+    },
+  },
+  "paper": {
+    "batch_size": 2,
+    "num_steps": 80_000,
+    "learning_rate": 0.05,
+    "weight_decay": 0.01,
+    "schedule": base.RSQRT,
+    "warmup_steps": 1000,
+    "eval_every": 800,
+    "checkpoint_every": 10_000,
+    "task_kwargs": {"max_length": 1000},
+    "model_kwargs": {
+      "emb_dim": 256,
+      "num_heads": 4,
+      "num_layers": 4,
+      "qkv_dim": 256,
+      "mlp_dim": 1024,
+    },
+  },
+  # Expressions of 10 to 127 tokens.
+  "cpu": {
+    **base.CPU_TEXT,
+    "batch_size": 64,
+    "num_steps": 3000,
+    "learning_rate": 1e-3,
+    "eval_every": 500,
+    "checkpoint_every": 500,
+    "task_kwargs": {"max_length": 128, "min_length": 10},
+    "model_kwargs": base.CPU_SIZES,
+  },
+}
+
+
+def get_config(arg: str = "nam"):
+  """arg: "attention" or "attention,preset"."""
+  return base.get_config("basic", arg, PRESETS)

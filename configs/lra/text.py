@@ -1,0 +1,57 @@
+"""Text: is a film review positive? IMDB, byte by byte.
+
+python train_lra.py --config=configs/lra/text.py:nam --data_dir=DIR
+"""
+
+from configs.lra import base
+
+_SIZES = {
+  "emb_dim": 256,
+  "num_heads": 4,
+  "num_layers": 4,
+  "qkv_dim": 256,
+  "mlp_dim": 1024,
+}
+_SCHEDULE = {"learning_rate": 0.05, "schedule": base.RSQRT}
+
+PRESETS = {
+  "lra": {
+    **_SCHEDULE,
+    "batch_size": 32,
+    "num_steps": 20_000,
+    "weight_decay": 0.1,
+    "warmup_steps": 8000,
+    "eval_every": 100,
+    "checkpoint_every": 1000,
+    "task_kwargs": {"max_length": 1000},
+    "model_kwargs": _SIZES,
+  },
+  "paper": {
+    **_SCHEDULE,
+    "batch_size": 3,
+    "num_steps": 240_000,
+    "weight_decay": 0.01,
+    "warmup_steps": 80_000,
+    "eval_every": 2000,
+    "checkpoint_every": 60_000,
+    "task_kwargs": {"max_length": 1000},
+    "model_kwargs": _SIZES,
+  },
+  "cpu": {
+    **base.CPU_TEXT,
+    "batch_size": 32,
+    "accumulate_steps": 4,
+    "num_steps": 2000,
+    "learning_rate": 3e-3,
+    "eval_every": 500,
+    "num_eval_batches": 60,
+    "checkpoint_every": 500,
+    "task_kwargs": {"max_length": 1024},
+    "model_kwargs": {**base.CPU_SIZES, "num_layers": 1},
+  },
+}
+
+
+def get_config(arg: str = "nam"):
+  """arg: "attention" or "attention,preset"."""
+  return base.get_config("imdb_reviews", arg, PRESETS, softmax_share=1 / 10)

@@ -1,0 +1,171 @@
+"""The benchmark's own config files, unchanged.
+
+A file `lra_benchmarks/<task>/configs/<model>.py` of anybody's checkout returns
+a ConfigDict in the benchmark's field names. `translate` turns it into ours, by
+what the benchmark's trainers do with each field: some they never read.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nam_jax.training import UserError
+
+# The attention of each `model_type`.
+MODEL_TYPES = {
+  "transformer": "softmax",
+  "linear_transformer": "linear",
+  "nam_transformer": "nam",
+  "performer": "performer",
+  "linformer": "linformer",
+  "local": "local",
+  "longformer": "longformer",
+  "bigbird": "bigbird",
+  "sparse_transformer": "sparse",
+  "synthesizer": "synthesizer",
+  "reformer": "reformer",
+  "sinkhorn": "sinkhorn",
+  "transformer_tlb": "tlb",
+  "transformer_tlb_dual": "tlb",
+}
+
+# Ours by the benchmark's name.
+_RENAMED = {
+  "num_train_steps": "num_steps",
+  "eval_frequency": "eval_every",
+  "checkpoint_freq": "checkpoint_every",
+  "random_seed": "seed",
+  "factors": "schedule",
+  "warmup": "warmup_steps",
+}
+
+# Fields that no trainer reads; then those that one of them does not.
+_DEAD = (
+  "trial",
+  "max_target_length",
+  "max_eval_target_length",
+  "sampling_temperature",
+  "sampling_top_k",
+  "max_predict_token_length",
+  "prompt",
+)
+_DEAD_IN = {
+  "basic": ("tied_weights", "pooling_mode", "factors", "warmup"),
+  "imdb_reviews": (
+    "model_kwargs",
+    "low_rank_features",
+    "ignore_dot_product",
+    "synthesizer_mode",
+    "k",
+  ),
+  "aan": ("model_kwargs",),
+}
+# What the trainer of ListOps uses instead of the two it does not read.
+_LISTOPS_SCHEDULE = {
+  "schedule": "constant * linear_warmup * rsqrt_decay",
+  "warmup_steps": 1000,
+}
+
+_SIZES = ("emb_dim", "num_heads", "num_layers", "qkv_dim", "mlp_dim")
+_RATES = (
+  "dropout_rate",
+  "attention_dropout_rate",
+  "learn_pos_emb",
+  "classifier_pool",
+)
+_FOLDERS = {
+  "listops": "basic",
+  "text_classification": "imdb_reviews",
+  "matching": "aan",
+  "cifar10": "cifar10",
+} | {f"pathfinder{r}": f"pathfinder{r}_hard" for r in (32, 64, 128, 256)}
+
+
+def make_importable(config_file: str) -> None:
+  """Lets a config file of a checkout import its base; others need nothing."""
+  for folder in Path(os.path.abspath(config_file)).parents:
+    if folder.name == "lra_benchmarks" and str(folder.parent) not in sys.path:
+      sys.path.append(str(folder.parent))
+
+
+def task_of(config_file: str) -> str:
+  """The task that the folder of a config file names."""
+  for folder in Path(os.path.abspath(config_file)).parents:
+    if folder.name in _FOLDERS:
+      return _FOLDERS[folder.name]
+  raise UserError(f"{config_file} does not say for which task: use --task_name")
+
+
+def is_upstream(config: Mapping[str, Any]) -> bool:
+  """Whether a config is in the benchmark's field names."""
+  return "model_type" in config and "num_train_steps" in config
+
+
+def translate(
+  config: Mapping[str, Any], task: str
+) -> tuple[dict[str, Any], list[str]]:
+  """Our fields for the benchmark's, and notices for the user.
+
+  Fields of ours among them stay as they are, `compat` for instance. What
+  neither knows stays too, for `from_config_dict` to refuse.
+
+  Args:
+    config: all fields; nested ones as dicts.
+    task: name of the task, which decides who reads what.
+  """
+  rest, notices = dict(config), []
+  dead = [n for n in (*_DEAD, *_DEAD_IN.get(task, ())) if n in rest]
+  for name in dead:
+    del rest[name]
+  if dead:
+    notices.append(
+      "these fields have no effect, as in the benchmark: " + ", ".join(dead)
+    )
+  model_type = rest.pop("model_type")
+  if model_type not in MODEL_TYPES:
+    raise UserError(
+      f"unknown model_type {model_type!r}; known: {', '.join(MODEL_TYPES)}"
+    )
+  for name in ("save_checkpoints", "restore_checkpoints"):
+    if not rest.pop(name, True):
+      raise UserError(f"{name}=False is not possible: choose a new model_dir")
+  options = _options(rest, task, notices)
+  sizes = {n: options.pop(n) for n in (*_SIZES, *_RATES) if n in options}
+  translated = {
+    "task": task,
+    "attention": MODEL_TYPES[model_type],
+    "attention_kwargs": options,
+    "model_kwargs": sizes,
+    "optimizer": "adamw",
+    "b2": 0.98,
+    "eps": 1e-9,
+    "log_every": rest.get("eval_frequency", 100),
+    **(_LISTOPS_SCHEDULE if task == "basic" else {}),
+  }
+  if "max_length" in rest:
+    translated["task_kwargs"] = {"max_length": rest.pop("max_length")}
+  translated["num_eval_batches"] = max(0, rest.pop("num_eval_steps", 0))
+  translated["grad_clip"] = rest.pop("grad_clip_norm", None) or 0.0
+  for name, value in rest.items():
+    translated[_RENAMED.get(name, name)] = value
+  return translated, notices
+
+
+def _options(rest, task, notices):
+  """Takes all fields of the model out of `rest`."""
+  options = dict(rest.pop("model_kwargs", {}))
+  options |= {name: rest.pop(name) for name in _SIZES if name in rest}
+  if task == "imdb_reviews" and "classifier_pool" in rest:
+    options["classifier_pool"] = rest.pop("classifier_pool")
+  if task == "aan":
+    if rest.pop("tokenizer", "char") != "char":
+      raise UserError("tokenizer must be 'char': documents are read as bytes")
+    if "pooling_mode" in rest:
+      options["classifier_pool"] = rest.pop("pooling_mode")
+  options |= rest.pop("model", {})
+  if "num_head" in options:
+    options["num_heads"] = options.pop("num_head")
+    notices.append("num_head is read as num_heads; the benchmark's code fails")
+  return options

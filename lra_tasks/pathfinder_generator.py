@@ -1,0 +1,217 @@
+"""Draws Pathfinder images: are the two marked ends those of one contour?
+
+  python -m lra_tasks.pathfinder_generator --output_dir DIR --resolution 32 \\
+    --difficulty hard --count 200000
+
+Each image has two long contours of dashes, short ones to distract, and two
+discs. One disc is where a long contour begins, the other where the same one
+ends (label 1) or where the other one ends (label 0). The sizes are those of the
+benchmark, and so are the folders, so DIR serves as the task's data_dir. Image
+number i depends on i and the seed alone.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import functools
+import multiprocessing
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lra_tasks import pathfinder, pathfinder_contours
+
+CONTOUR_LENGTHS = {"easy": 6, "inter": 9, "hard": 14}
+
+_SAMPLES_PER_PIXEL = 4
+_IMAGES_PER_FOLDER, _IMAGES_PER_JOB = 1000, 100
+
+
+class Sample(NamedTuple):
+  """An image, uint8 [height width], its label, and the margin it has."""
+
+  image: np.ndarray
+  label: int
+  margin: int
+
+
+def draw(resolution: int, difficulty: str, seed: int, index: int) -> Sample:
+  """Image number `index`; the even ones have label 0, the odd ones label 1."""
+  rng = np.random.default_rng([seed, index])
+  style = pathfinder_contours.STYLES[resolution]
+  margin = style.margins[rng.integers(len(style.margins))]
+  plane = pathfinder_contours.plane(style, margin)
+  long, short = plane.contours(rng, CONTOUR_LENGTHS[difficulty])
+  image = np.zeros((resolution, resolution))
+  for contours, contrast in zip((long, short), style.contrasts, strict=True):
+    if contours:
+      _draw_paddles(image, style, contours, contrast)
+  label, first = index % 2, rng.integers(2)
+  begin = long[first]
+  end = (begin if label else long[1 - first])[::-1]
+  tips = [_tip(nodes, margin) for nodes in (begin, end)]
+  _draw_discs(image, np.stack(tips), style.marker_radius)
+  image *= 255 / image.max()
+  return Sample(np.rint(image).astype(np.uint8), label, margin)
+
+
+def write(
+  output_dir: pathlib.Path,
+  *,
+  resolution: int,
+  difficulty: str,
+  count: int,
+  seed: int = 0,
+  workers: int = 1,
+) -> pathlib.Path:
+  """Draws images into their folder below output_dir, which it returns.
+
+  A thousand images go into each subfolder. Metadata follow the images, so what
+  an interrupted run has written can be read.
+  """
+  folder = output_dir / f"pathfinder{resolution}"
+  folder /= pathfinder.FOLDERS[difficulty]
+  metadata = folder / "metadata"
+  if metadata.exists():
+    raise FileExistsError(f"{folder} has images already")
+  metadata.mkdir(parents=True)
+  starts = range(0, count, _IMAGES_PER_JOB)
+  ends = [min(start + _IMAGES_PER_JOB, count) for start in starts]
+  job = functools.partial(_write_images, folder, resolution, difficulty, seed)
+  with _mapper(workers) as mapped:
+    for start, lines in zip(starts, mapped(job, starts, ends), strict=True):
+      path = metadata / f"{start // _IMAGES_PER_FOLDER}.npy"
+      with path.open("a") as file:
+        file.writelines(lines)
+  return folder
+
+
+@contextlib.contextmanager
+def _mapper(workers: int) -> Iterator[Callable]:
+  if workers == 1:
+    yield map
+    return
+  # Forked processes would inherit locks that other threads may hold.
+  context = multiprocessing.get_context("spawn")
+  with concurrent.futures.ProcessPoolExecutor(workers, context) as pool:
+    yield pool.map
+
+
+def _write_images(
+  folder: pathlib.Path,
+  resolution: int,
+  difficulty: str,
+  seed: int,
+  start: int,
+  end: int,
+) -> list[str]:
+  """Writes the images start..end-1; returns their lines of metadata."""
+  from PIL import Image
+
+  style = pathfinder_contours.STYLES[resolution]
+  length = CONTOUR_LENGTHS[difficulty]
+  subfolder = f"imgs/{start // _IMAGES_PER_FOLDER}"
+  (folder / subfolder).mkdir(parents=True, exist_ok=True)
+  lines = []
+  for index in range(start, end):
+    sample = draw(resolution, difficulty, seed, index)
+    number = index % _IMAGES_PER_FOLDER
+    name = f"sample_{number}.png"
+    Image.fromarray(sample.image).save(folder / subfolder / name)
+    lines.append(
+      f"{subfolder} {name} {number} {sample.label} {style.continuity} {length} "
+      f"{length // 3} {style.paddle_length} {style.thickness} {sample.margin} "
+      "1\n"
+    )
+  return lines
+
+
+def _tip(nodes: np.ndarray, margin: int) -> np.ndarray:
+  """Where the first dash begins, a margin behind the first node."""
+  step = nodes[1] - nodes[0]
+  return nodes[0] + margin * step / np.linalg.norm(step)
+
+
+def _draw_paddles(
+  image: np.ndarray,
+  style: pathfinder_contours.Style,
+  contours: list[np.ndarray],
+  contrast: float,
+) -> None:
+  """Dashes in the middle of all steps, sharp because they begin at a pixel."""
+  steps = np.concatenate([np.diff(nodes, axis=0) for nodes in contours])
+  middles = np.concatenate([(n[1:] + n[:-1]) / 2 for n in contours])
+  along = steps / np.linalg.norm(steps, axis=1, keepdims=True)
+  half = style.paddle_length / 2
+  centers = np.rint(middles - half * along) + half * along
+  y, x = along.T[..., None, None]
+
+  def is_inside(dy, dx):
+    # The pixels at both ends belong to the dash.
+    is_along = abs(dy * y + dx * x) <= half + 0.5
+    return is_along & (abs(dy * x - dx * y) <= style.thickness / 2)
+
+  _stamp(image, centers, half + 1 + style.thickness, is_inside, contrast)
+
+
+def _draw_discs(image: np.ndarray, centers: np.ndarray, radius: float) -> None:
+  def is_inside(dy, dx):
+    return dy**2 + dx**2 <= radius**2
+
+  _stamp(image, centers, radius, is_inside, 1.0)
+
+
+def _stamp(
+  image: np.ndarray,
+  centers: np.ndarray,
+  reach: float,
+  is_inside: Callable[[np.ndarray, np.ndarray], np.ndarray],
+  contrast: float,
+) -> None:
+  """Draws a shape at each of the centers [n 2], the brighter pixel on top.
+
+  `is_inside` takes distances from the centers, [n height 1] and [n 1 width].
+  A pixel is as bright as the share of its sample points inside.
+  """
+  size, fine = 2 * int(np.ceil(reach)) + 1, _SAMPLES_PER_PIXEL
+  corners = np.rint(centers).astype(np.int64) - size // 2
+  samples = (np.arange(size * fine) + 0.5) / fine - 0.5
+  y, x = (corners - centers).T[..., None] + samples  # [n size * fine]
+  inside = is_inside(y[:, :, None], x[:, None])
+  share = inside.reshape(-1, size, fine, size, fine).mean((2, 4))
+  rows, columns = corners.T[..., None] + np.arange(size)  # [n size]
+  rows, columns = np.broadcast_arrays(rows[:, :, None], columns[:, None])
+  seen = (np.minimum(rows, columns) >= 0) & (
+    np.maximum(rows, columns) < len(image)
+  )
+  np.maximum.at(image, (rows[seen], columns[seen]), contrast * share[seen])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+  """Runs the command line."""
+  parser = argparse.ArgumentParser(
+    prog="python -m lra_tasks.pathfinder_generator",
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add("--output_dir", type=pathlib.Path, required=True)
+  add("--resolution", type=int, choices=pathfinder_contours.STYLES, default=32)
+  add("--difficulty", choices=CONTOUR_LENGTHS, default="hard")
+  add("--count", type=int, default=200_000, help="images; default: 200000")
+  add("--seed", type=int, default=0, help="default: 0")
+  add("--workers", type=int, default=1, help="processes; default: 1")
+  options = parser.parse_args(arguments)
+  if min(options.count, options.workers) < 1 or options.seed < 0:
+    parser.error("count and workers are at least 1, and seed at least 0")
+  try:
+    folder = write(**vars(options))
+  except OSError as error:
+    parser.error(str(error))
+  print(f"{options.count} images in {folder}")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,157 @@
+"""Retrieval: does one paper cite the other, both read byte by byte (AAN).
+
+Inputs are the first bytes of both papers; an id is the byte's value plus one.
+The benchmark's files have five columns, separated by tabs:
+
+  1.0    P05-1066    J93-2003    text of the first    text of the second
+
+Or the texts are in a file of their own, papers.jsonl (id, text), and the pairs
+in pairs_{train,val,test}.tsv, with the header label, citing, candidate.
+"""
+
+import pathlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from lra_tasks import files, rows, task
+
+_FOLDERS = (
+  "",
+  "tsv_data",
+  "lra_release/tsv_data",
+  "lra_release/lra_release/tsv_data",
+  "citation",
+)
+_ADVICE = (
+  "Fetch https://storage.googleapis.com/long-range-arena/lra_release.gz, a"
+  " .tar.gz, and unpack it into that folder"
+)
+_LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
+
+# Numbers of two papers and a label, for each pair.
+_Pairs = list[tuple[int, int, int]]
+
+
+def make_task(
+  data_dir: pathlib.Path | None, *, max_length: int = 4000
+) -> task.Task:
+  """The task aan.
+
+  Args:
+    data_dir: folder with new_aan_pairs.{train,eval,test}.tsv, or that in which
+      the benchmark's archive is unpacked; or with papers.jsonl (also .xz or
+      .gz) and pairs_{train,val,test}.tsv, by itself or in citation.
+    max_length: bytes per paper; longer ones are cut.
+  """
+  path, pattern = files.find("aan", data_dir, _FOLDERS, _READERS, _ADVICE)
+  papers = _Papers(max_length)
+  splits = [np.array(pairs) for pairs in _READERS[pattern](path, papers)]
+  documents = papers.sequences()
+  train, validation, test = (
+    rows.PairRows(documents, split[:, :2], split[:, 2]) for split in splits
+  )
+  return task.Task(
+    name="aan",
+    vocab_size=rows.BYTE_VOCAB_SIZE,
+    num_classes=2,
+    max_length=max_length,
+    is_pair=True,
+    train=train,
+    validation=validation,
+    test=test,
+  )
+
+
+class _Papers:
+  """Different papers, numbered as they come; of each only the beginning."""
+
+  def __init__(self, max_length: int):
+    self._max_length = max_length
+    self._numbers = {}
+
+  def number(self, text: bytes) -> int:
+    """The number of a paper, a new one if it is new."""
+    key = (len(text), text[: self._max_length])
+    return self._numbers.setdefault(key, len(self._numbers))
+
+  def sequences(self) -> rows.Sequences:
+    lengths, beginnings = zip(*self._numbers, strict=True)
+    return rows.Sequences(
+      *rows.end_to_end(beginnings),
+      self._max_length,
+      first_id=rows.FIRST_BYTE_ID,
+      lengths=np.array(lengths),
+    )
+
+
+def _read_aan(train: pathlib.Path, papers: _Papers) -> list[_Pairs]:
+  splits = []
+  for split in ("train", "eval", "test"):
+    path = train.with_name(f"new_aan_pairs.{split}.tsv")
+    pairs = []
+    for where, columns in _table(files.lines(path), 5):
+      label, *ids, first, second = columns
+      if any(not i or b" " in i for i in ids):
+        raise task.DataError(f"{where}: expected ids in columns 2 and 3")
+      pairs.append(
+        (papers.number(first), papers.number(second), _label(where, label))
+      )
+    splits.append(pairs)
+  return splits
+
+
+def _read_pairs(texts: pathlib.Path, papers: _Papers) -> list[_Pairs]:
+  numbers = {}
+  for where, item in files.json_lines(texts):
+    key = str(item.get("id")).encode()
+    if "id" not in item or key in numbers:
+      raise task.DataError(f"{where}: expected an id of its own, got {key!r}")
+    numbers[key] = papers.number(files.json_text(where, item))
+  splits = []
+  for split in ("train", "val", "test"):
+    lines = files.lines(texts.with_name(f"pairs_{split}.tsv"))
+    where, header = next(lines)
+    if header.split(b"\t") != [b"label", b"citing", b"candidate"]:
+      raise task.DataError(
+        f"{where}: expected the header label, citing, candidate, with tabs"
+      )
+    pairs = []
+    for where, (label, *ids) in _table(lines, 3):
+      unknown = [i for i in ids if i not in numbers]
+      if unknown:
+        raise task.DataError(f"{where}: {texts.name} has no id {unknown[0]!r}")
+      pairs.append((*(numbers[i] for i in ids), _label(where, label)))
+    if not pairs:
+      raise task.DataError(f"{where}: expected pairs after the header")
+    splits.append(pairs)
+  return splits
+
+
+def _table(
+  lines: Iterator[tuple[str, bytes]], width: int
+) -> Iterator[tuple[str, list[bytes]]]:
+  """Splits lines into columns."""
+  for where, line in lines:
+    columns = line.split(b"\t")
+    if len(columns) != width:
+      raise task.DataError(
+        f"{where}: expected {width} columns with tabs, got {len(columns)}"
+      )
+    yield where, columns
+
+
+def _label(where: str, label: bytes) -> int:
+  if label not in _LABELS:
+    raise task.DataError(
+      f"{where}: expected a label 0.0 or 1.0, got {label!r:.40}"
+    )
+  return _LABELS[label]
+
+
+_READERS = {
+  "new_aan_pairs.train.tsv": _read_aan,
+  "papers.jsonl": _read_pairs,
+  "papers.jsonl.xz": _read_pairs,
+  "papers.jsonl.gz": _read_pairs,
+}

@@ -1,0 +1,61 @@
+"""What a task of the Long Range Arena is: rows in three splits.
+
+A row is a dict of numpy arrays:
+
+  inputs  int32 [s], token ids, padded with 0 to the task's max_length;
+          [2 s] where two documents are compared
+  mask    bool, of the same shape: True at real tokens
+  label   int32 scalar
+"""
+
+import dataclasses
+from typing import Protocol
+
+import numpy as np
+
+
+class DataError(Exception):
+  """Something is wrong with a file; the message names it and what to do."""
+
+
+class Rows(Protocol):
+  """Random access to the rows of a split."""
+
+  def __len__(self) -> int: ...
+
+  def __getitem__(self, index: int) -> dict[str, np.ndarray]: ...
+
+  @property
+  def labels(self) -> np.ndarray:
+    """The labels of all rows, int32 [rows]."""
+    ...
+
+  @property
+  def lengths(self) -> np.ndarray:
+    """Tokens per row before cutting, [rows]; [rows 2] for two documents."""
+    ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+  """Splits and sizes.
+
+  Attributes:
+    name: the benchmark's name of the task, such as "imdb_reviews".
+    vocab_size: number of token ids, padding included.
+    num_classes: number of labels.
+    max_length: length of every row's inputs.
+    is_pair: whether inputs are [2 s], two documents.
+    train: the rows to learn from.
+    validation: the rows to choose a checkpoint by.
+    test: the rows to report.
+  """
+
+  name: str
+  vocab_size: int
+  num_classes: int
+  max_length: int
+  is_pair: bool
+  train: Rows
+  validation: Rows
+  test: Rows

@@ -1,0 +1,1 @@
+"""Efficient attentions that the Long Range Arena compares, one kind a file."""

@@ -1,0 +1,113 @@
+"""Synthesizer attention (Tay et al. 2020): scores without pairs of tokens.
+
+The scores of a query are learned for each pair of positions, or are a function
+of its own token alone. Products of queries and keys may be added to them.
+
+  random             one learned number for each head and pair of positions
+  factorized_random  the same as a product of two tables of rank k
+  dense              a two-layer network gives a token's scores of all positions
+"""
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+from nam_jax.baselines.efficient import blocks
+from nam_jax.layers import projections
+from nam_jax.ops import precision
+
+MODES = ("random", "factorized_random", "dense")
+
+
+class SynthesizerAttention(nn.Module):
+  """Multi-head Synthesizer attention, with the interface of `SelfAttention`.
+
+  The parameters are `value` and `out`; `query` and `key` unless
+  `ignore_dot_product`; of the modes `random` [h max_len max_len], `random1`
+  [h max_len k] and `random2` [h k max_len], or `dense_syn` and `dense_syn_len`.
+  All are trained. Padded tokens are never attended to. The cost is quadratic.
+
+  Attributes:
+    num_heads: number of heads.
+    max_len: largest length of a sequence, with its CLS token.
+    qkv_dim: width of all heads together; the input's by default.
+    dropout_rate: of the attention weights.
+    use_bias: whether the projections have biases.
+    dtype: of the computation; scores are float32 or wider.
+    synthesizer_mode: where scores come from, see the module's docstring;
+      several modes are joined by "+", their scores added.
+    ignore_dot_product: whether to leave out products of queries and keys.
+    k: rank of the factorized tables.
+  """
+
+  num_heads: int
+  max_len: int
+  qkv_dim: int | None = None
+  dropout_rate: float = 0.0
+  use_bias: bool = False
+  dtype: DTypeLike | None = None
+  synthesizer_mode: str = "random"
+  ignore_dot_product: bool = False
+  k: int = 32
+
+  def __post_init__(self):
+    modes = self.synthesizer_mode.split("+")
+    if not set(modes) <= set(MODES) or len(modes) > len(set(modes)):
+      raise ValueError(
+        f"synthesizer_mode must be of {MODES}, joined by '+', "
+        f"got {self.synthesizer_mode!r}"
+      )
+    super().__post_init__()
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> Float[Array, "b s d"]:
+    """Attends from every token to all real tokens."""
+    blocks.check_length(x, self.max_len)
+    b, s, d = x.shape
+    (value,) = projections.heads(self, x, "value")
+    scores = sum(
+      getattr(self, f"_{mode}")(x) for mode in self.synthesizer_mode.split("+")
+    )
+    if not self.ignore_dot_product:
+      query, key = projections.heads(self, x, "query", "key")
+      scores = scores + blocks.products(query, key)
+    scores = jnp.broadcast_to(scores, (b, self.num_heads, s, s))
+    real = blocks.real_tokens(mask, x)[:, None, None]
+    weights = blocks.masked_softmax(
+      blocks.hide(scores, real),
+      blocks.dropout_rng(self, train),
+      self.dropout_rate,
+    )
+    return projections.output(self, blocks.mix(weights, value), d)
+
+  def _random(self, x):
+    s = x.shape[1]
+    return self._table("random", self.max_len, self.max_len)[None, :, :s, :s]
+
+  def _factorized_random(self, x):
+    s = x.shape[1]
+    left = self._table("random1", self.max_len, self.k)[:, :s]
+    right = self._table("random2", self.k, self.max_len)[:, :, :s]
+    return jnp.einsum("hsk,hkt->hst", left, right)[None]
+
+  def _dense(self, x):
+    (hidden,) = projections.heads(self, x, "dense_syn")
+    scores = nn.Dense(
+      self.max_len,
+      use_bias=self.use_bias,
+      dtype=self.dtype,
+      kernel_init=nn.initializers.xavier_uniform(),
+      name="dense_syn_len",
+    )(nn.relu(hidden))  # [b s h max_len]
+    scores = scores[..., : x.shape[1]].swapaxes(1, 2)
+    return scores.astype(precision.accumulator(scores.dtype))
+
+  def _table(self, name, *shape):
+    init = nn.initializers.xavier_uniform()
+    return self.param(name, init, (self.num_heads, *shape))

@@ -1,0 +1,139 @@
+"""From token ids to one answer per sequence, or per pair of sequences.
+
+The network of the Long Range Arena: embedding, encoder, pooling, and a head of
+dense layers. Attention comes in with the encoder.
+"""
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Bool, Float, Int
+
+POOLS = ("CLS", "MEAN", "SUM", "FLATTEN")
+
+
+class TokenEncoder(nn.Module):
+  """Token ids to one vector per sequence.
+
+  Attributes:
+    vocab_size: number of token ids.
+    emb_dim: width of the embedded tokens.
+    encoder: any module encoder(x [b s d], mask=[b s] or None, train=...) that
+      returns [b s d], or [b n d] of latent tokens, all of them real.
+    pool: "CLS" (one token), "MEAN", "SUM" or "FLATTEN" of the real tokens.
+    add_cls: put a learned token to the front, and pool it by "CLS"; otherwise
+      "CLS" is the first token.
+    causal: tokens do not see those behind them, so the learned token follows
+      the last real one, and "CLS" is the last real token.
+    mask_attention: let the encoder see the mask.
+    zero_is_padding: id 0 is padding wherever it stands, also as a black pixel,
+      and the mean is over padding too: the Long Range Arena's own code.
+  """
+
+  vocab_size: int
+  emb_dim: int
+  encoder: nn.Module
+  pool: str = "CLS"
+  add_cls: bool = True
+  causal: bool = False
+  mask_attention: bool = True
+  zero_is_padding: bool = False
+
+  def __post_init__(self):
+    if self.pool not in POOLS:
+      raise ValueError(
+        f"classifier_pool={self.pool!r} is not one of {', '.join(POOLS)}"
+      )
+    super().__post_init__()
+
+  @nn.compact
+  def __call__(
+    self,
+    inputs: Int[Array, "b s"],
+    mask: Bool[Array, "b s"],
+    *,
+    train: bool = False,
+  ) -> Float[Array, "b e"]:
+    """One vector per sequence; mask is True at real tokens."""
+    if self.zero_is_padding:
+      mask = inputs > 0
+    x = nn.Embed(
+      self.vocab_size,
+      self.emb_dim,
+      embedding_init=nn.initializers.normal(1.0),
+      name="embedding",
+    )(inputs)
+    if self.add_cls and self.pool == "CLS":
+      x, mask = self._with_cls(x, mask)
+    y = self.encoder(x, mask=mask if self.mask_attention else None, train=train)
+    if y.shape[1] != x.shape[1]:
+      mask = jnp.ones(y.shape[:2], bool)
+    return self._pooled(y, mask)
+
+  def _with_cls(self, x, mask):
+    token = self.param("cls", nn.initializers.zeros, (1, 1, self.emb_dim))
+    token = token.astype(x.dtype)
+    if self.causal:  # in place of the first padding
+      x = jnp.pad(x, ((0, 0), (0, 1), (0, 0)))
+      mask = jnp.pad(mask, ((0, 0), (0, 1)))
+      here = jnp.arange(x.shape[1])[None] == _last_real(mask)[:, None] + 1
+      return jnp.where(here[..., None], token, x), mask | here
+    token = jnp.broadcast_to(token, (len(x), 1, self.emb_dim))
+    real = mask[:, :1] if self.zero_is_padding else jnp.ones((len(x), 1), bool)
+    return (
+      jnp.concatenate([token, x], axis=1),
+      jnp.concatenate([real, mask], axis=1),
+    )
+
+  def _pooled(self, x, mask):
+    if self.pool == "CLS":
+      if not self.causal:
+        return x[:, 0]
+      last = jnp.maximum(_last_real(mask), 0)[:, None, None]
+      return jnp.take_along_axis(x, last, axis=1)[:, 0]
+    if not self.zero_is_padding:
+      x = jnp.where(mask[..., None], x, 0)
+    if self.pool == "FLATTEN":
+      return x.reshape(len(x), -1)
+    total = jnp.sum(x, axis=1)
+    if self.pool == "SUM":
+      return total
+    if self.zero_is_padding:
+      return total / x.shape[1]
+    count = jnp.maximum(jnp.sum(mask, axis=1, keepdims=True), 1)
+    return total / count.astype(x.dtype)
+
+
+def _last_real(mask):
+  """Position of the last real token [b], -1 if there is none."""
+  return jnp.max(jnp.where(mask, jnp.arange(mask.shape[1])[None], -1), axis=1)
+
+
+class Classifier(nn.Module):
+  """Logits for a sequence, or for several that one encoder reads.
+
+  Attributes:
+    tokens: what encodes each sequence.
+    hidden: widths of the hidden layers of the head.
+    num_classes: number of classes.
+  """
+
+  tokens: TokenEncoder
+  hidden: tuple[int, ...]
+  num_classes: int
+
+  @nn.compact
+  def __call__(
+    self,
+    inputs: Int[Array, "b *n s"],
+    mask: Bool[Array, "b *n s"],
+    *,
+    train: bool = False,
+  ) -> Float[Array, "b y"]:
+    """Logits; dropout in training needs the rng `dropout`."""
+    b = len(inputs)
+    inputs, mask = (x.reshape(-1, x.shape[-1]) for x in (inputs, mask))
+    x = self.tokens(inputs, mask, train=train).reshape(b, -1)
+    for layer, width in enumerate(self.hidden):
+      name = f"mlp{layer + 1}" if layer else "mlp"  # the benchmark's names
+      x = nn.relu(nn.Dense(width, name=name)(x))
+    return nn.Dense(self.num_classes, name="logits")(x)

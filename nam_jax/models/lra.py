@@ -1,0 +1,240 @@
+"""The classifiers of the Long Range Arena: one network, any attention.
+
+`KINDS` knows every attention by name. To add one, write a layer with the call
+interface of `SelfAttention`, and register what makes it from the sizes of the
+network and the options that a config gives as `attention_kwargs`:
+
+  def mine(size: Size, *, window: int = 8):
+    return functools.partial(MyAttention, size.num_heads, window=window)
+
+  KINDS["mine"] = Kind(mine)
+"""
+
+import dataclasses
+import difflib
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from flax import linen as nn
+
+from nam_jax.baselines import temporal_latent
+from nam_jax.baselines.efficient import (
+  bigbird,
+  linformer,
+  local,
+  longformer,
+  performer,
+  reformer,
+  sinkhorn,
+  sparse,
+  synthesizer,
+)
+from nam_jax.layers import attention_fn, nam_attention, transformer
+from nam_jax.layers.self_attention import SelfAttention
+from nam_jax.models.classifier import Classifier, TokenEncoder
+
+Layer = Callable[[], nn.Module]
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+  """Sizes and rates of a network, in the benchmark's names."""
+
+  emb_dim: int
+  num_heads: int
+  num_layers: int
+  qkv_dim: int
+  mlp_dim: int
+  max_len: int  # of the encoded sequence, a CLS token included
+  dropout_rate: float = 0.1
+  attention_dropout_rate: float = 0.1  # of attention weights, where there are
+  learn_pos_emb: bool = False
+  classifier_pool: str = "CLS"
+  compat: bool = False  # compute as the benchmark's own code does
+
+
+class Kind(NamedTuple):
+  """An attention, or another encoder, and how it fits into the classifier."""
+
+  make: Callable[..., Layer | nn.Module]  # (size, **options) -> layer's maker
+  causal: bool = False  # a token sees none behind it
+  compat_mask: bool = True  # the benchmark's own code gives it the mask
+  is_encoder: bool = False  # make returns the whole encoder
+  takes_cls: bool = True  # a CLS token can stand in front
+
+
+def softmax(size: Size) -> Layer:
+  """Softmax attention."""
+  return _layer(SelfAttention, size, mask_queries=size.compat)
+
+
+def linear(size: Size) -> Layer:
+  """The Linear Transformer's attention."""
+  return _memory(
+    SelfAttention, size, attention_fn=attention_fn.linear_attention_fn
+  )
+
+
+def nam(size: Size, *, mode: str) -> Layer:
+  """A neural attention memory; see `NAMAttention` for its modes."""
+  return _memory(nam_attention.NAMAttention, size, mode=mode)
+
+
+def local_blocks(size: Size, *, block_size: int = 50) -> Layer:
+  """Softmax attention inside blocks."""
+  fn = local.local_attention_fn(block_size)
+  return _layer(SelfAttention, size, attention_fn=fn)
+
+
+def sparse_blocks(
+  size: Size, *, block_size: int = 50, num_summary: int = 10
+) -> Layer:
+  """The Sparse Transformer's fixed patterns; a pooled first token sees all."""
+  num_global = int(size.classifier_pool == "CLS")
+  fn = sparse.sparse_attention_fn(block_size, num_summary, num_global)
+  return _layer(SelfAttention, size, attention_fn=fn)
+
+
+def performer_features(
+  size: Size,
+  *,
+  attention_fn_cls: str = "generalized",
+  attention_fn_kwargs: Mapping[str, Any] | None = None,
+) -> Layer:
+  """Random or ReLU features instead of the softmax."""
+  if attention_fn_cls not in performer.PERFORMERS:
+    raise ValueError(
+      f"attention_fn_cls={attention_fn_cls!r} is not one of"
+      f" {', '.join(performer.PERFORMERS)}"
+    )
+  layer = performer.PERFORMERS[attention_fn_cls]
+  return _memory(layer, size, **(attention_fn_kwargs or {}))
+
+
+def temporal_latents(size: Size, **options: Any) -> nn.Module:
+  """The Temporal Latent Bottleneck's encoder, for all layers at once."""
+  return temporal_latent.TemporalLatentEncoder(
+    num_heads=size.num_heads,
+    qkv_dim=size.qkv_dim,
+    mlp_dim=size.mlp_dim,
+    positions=_positions(size),
+    max_len=size.max_len,
+    dropout_rate=size.dropout_rate,
+    attention_dropout_rate=size.attention_dropout_rate,
+    **options,
+  )
+
+
+def _of(layer, *fields):
+  """Makes a layer whose options are its own fields; `fields` are the size's."""
+
+  def make(size: Size, **options: Any) -> Layer:
+    given = {name: getattr(size, name) for name in fields}
+    return _layer(layer, size, **given, **options)
+
+  return make
+
+
+KINDS: dict[str, Kind] = {
+  "softmax": Kind(softmax),
+  "linear": Kind(linear, compat_mask=False),
+  "nam": Kind(functools.partial(nam, mode="bidirectional"), compat_mask=False),
+  "nam_causal": Kind(functools.partial(nam, mode="causal"), causal=True),
+  "nam_erase": Kind(functools.partial(nam, mode="erase"), causal=True),
+  "performer": Kind(performer_features, compat_mask=False),
+  "linformer": Kind(
+    _of(linformer.LinformerAttention, "max_len"), compat_mask=False
+  ),
+  "local": Kind(local_blocks),
+  "longformer": Kind(_of(longformer.LongformerAttention)),
+  "bigbird": Kind(_of(bigbird.BigBirdAttention)),
+  "sparse": Kind(sparse_blocks),
+  "synthesizer": Kind(_of(synthesizer.SynthesizerAttention, "max_len")),
+  "reformer": Kind(_of(reformer.ReformerAttention), compat_mask=False),
+  "sinkhorn": Kind(_of(sinkhorn.SinkhornAttention)),
+  "tlb": Kind(temporal_latents, is_encoder=True, takes_cls=False),
+}
+
+
+def make_classifier(
+  attention: str,
+  attention_kwargs: Mapping[str, Any],
+  *,
+  vocab_size: int,
+  num_classes: int,
+  max_len: int,
+  is_pair: bool,
+  **sizes: Any,
+) -> nn.Module:
+  """model(inputs, mask, train=...) -> logits, with this kind of attention.
+
+  Args:
+    attention: a name of `KINDS`.
+    attention_kwargs: its options.
+    vocab_size: number of token ids.
+    num_classes: number of classes.
+    max_len: length of the inputs.
+    is_pair: whether inputs are pairs of sequences, [b 2 s].
+    **sizes: fields of `Size`.
+  """
+  if attention not in KINDS:
+    nearest = difflib.get_close_matches(attention, KINDS, n=1)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
+    raise ValueError(
+      f"unknown attention {attention!r}{hint} known: {', '.join(KINDS)}"
+    )
+  kind = KINDS[attention]
+  add_cls = kind.takes_cls and not is_pair
+  size = Size(max_len=max_len, **sizes)
+  if not kind.takes_cls and size.classifier_pool == "CLS":
+    size = dataclasses.replace(size, classifier_pool="MEAN")
+  if add_cls and size.classifier_pool == "CLS":
+    size = dataclasses.replace(size, max_len=max_len + 1)
+  tokens = TokenEncoder(
+    vocab_size,
+    size.emb_dim,
+    _encoder(kind, size, attention_kwargs),
+    pool=size.classifier_pool,
+    add_cls=add_cls,
+    causal=kind.causal,
+    mask_attention=kind.compat_mask or not size.compat,
+    zero_is_padding=size.compat,
+  )
+  hidden = (size.mlp_dim, size.mlp_dim // 2) if is_pair else (size.mlp_dim,)
+  return Classifier(tokens, hidden, num_classes)
+
+
+def _encoder(kind, size, options):
+  made = kind.make(size, **options)
+  if kind.is_encoder:
+    return made
+  return transformer.TransformerEncoder(
+    made,
+    size.num_layers,
+    size.mlp_dim,
+    positions=_positions(size),
+    max_len=size.max_len,
+    dropout_rate=size.dropout_rate,
+  )
+
+
+def _positions(size):
+  return "learned" if size.learn_pos_emb else "sinusoidal"
+
+
+def _layer(layer, size, **options):
+  return functools.partial(
+    layer,
+    num_heads=size.num_heads,
+    qkv_dim=size.qkv_dim,
+    dropout_rate=size.attention_dropout_rate,
+    **options,
+  )
+
+
+def _memory(layer, size, **options):
+  """A layer without attention weights, so without their dropout."""
+  return functools.partial(
+    layer, num_heads=size.num_heads, qkv_dim=size.qkv_dim, **options
+  )

@@ -1,0 +1,47 @@
+"""Loss and accuracy of classification.
+
+For any model with model(inputs, mask, train=...) -> logits [b y], and batches
+with `inputs`, `mask` (True at real tokens) and `label`.
+"""
+
+import jax.numpy as jnp
+from flax import linen as nn
+
+from nam_jax.training import losses, step
+
+
+def make_loss_fn(model: nn.Module) -> step.LossFn:
+  """Cross-entropy, and the accuracy beside it; see `step`."""
+
+  def loss_fn(params, extra, batch, key):
+    logits = model.apply(
+      {"params": params, **extra},
+      batch["inputs"],
+      batch["mask"],
+      train=True,
+      rngs={"dropout": key},
+    )
+    every_row = jnp.ones(batch["label"].shape, bool)
+    metrics = _metrics(logits, batch["label"], every_row)
+    return metrics.pop("loss"), (metrics, extra)
+
+  return loss_fn
+
+
+def make_metric_fn(model: nn.Module) -> step.MetricFn:
+  """Loss and accuracy of the rows of `data.eval_batches` that count."""
+
+  def metric_fn(params, extra, batch):
+    logits = model.apply(
+      {"params": params, **extra}, batch["inputs"], batch["mask"]
+    )
+    return _metrics(logits, batch["label"], batch["row_mask"])
+
+  return metric_fn
+
+
+def _metrics(logits, labels, rows):
+  return {
+    "loss": losses.masked_cross_entropy(logits, labels, rows),
+    "accuracy": losses.token_accuracy(logits, labels, rows),
+  }

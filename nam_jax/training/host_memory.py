@@ -1,0 +1,25 @@
+"""Large arrays on a CPU without page faults."""
+
+import ctypes
+import sys
+
+# Of malloc.h.
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -2, -4, -8
+
+
+def keep_freed_memory() -> None:
+  """Lets glibc keep memory that is freed, for the next step to use again.
+
+  By default it returns blocks of over 32 MiB to the system, and the step after
+  waits for it to map, and clear, every page anew: up to half of a training
+  step on a CPU. Does nothing elsewhere than on Linux with glibc.
+  """
+  if sys.platform != "linux":
+    return
+  mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+  if mallopt is None:
+    return
+  mallopt(_M_MMAP_MAX, 0)
+  mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+  mallopt(_M_TOP_PAD, 2**26)
+  mallopt(_M_ARENA_MAX, 1)

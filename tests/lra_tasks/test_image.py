@@ -1,0 +1,271 @@
+"""CIFAR-10 from every format, gray, and pickles that are never run."""
+
+import os
+import pathlib
+import struct
+
+import numpy as np
+import pytest
+
+from lra_tasks import files, image, inert_pickle, task
+from tests.lra_tasks import writers
+
+ROWS = 4
+BATCHES = {
+  name: writers.cifar_images(ROWS, seed)
+  for seed, name in enumerate(writers.CIFAR_BATCHES)
+}
+BINARY = {
+  f"cifar-10-batches-bin/{name}.bin": writers.cifar_binary(*batch)
+  for name, batch in BATCHES.items()
+}
+PYTHON = {
+  f"cifar-10-batches-py/{name}": writers.cifar_python(*batch)
+  for name, batch in BATCHES.items()
+}
+ARCHIVES = {"cifar-10-binary.tar.gz": BINARY, "cifar-10-python.tar.gz": PYTHON}
+LABELS = np.concatenate([labels for _, labels in BATCHES.values()])
+
+
+def gray_exactly(colors):
+  """What TensorFlow does, in float64: luma in 0..1, times 255.5, cut off."""
+  weights = np.array([0.2989, 0.5870, 0.1140])
+  return np.tensordot(colors / 255, weights, axes=([1], [0])) * 255.5
+
+
+def write_npz(path, **changes):
+  rng = np.random.default_rng(0)
+  arrays = {
+    "x_train": rng.integers(0, 256, (20, 32, 32), np.uint8),
+    "y_train": np.arange(20, dtype=np.uint8) % 10,
+    "x_test": rng.integers(0, 256, (3, 32, 32), np.uint8),
+    "y_test": np.array([9, 0, 5], np.uint8),
+  }
+  arrays |= changes
+  arrays = {name: value for name, value in arrays.items() if value is not None}
+  np.savez_compressed(path, **arrays)
+  return arrays
+
+
+def error_of(data_dir):
+  with pytest.raises(task.DataError) as caught:
+    image.make_task(data_dir)
+  return str(caught.value)
+
+
+def assert_is_the_small_set(a_task):
+  splits = (a_task.train, a_task.validation, a_task.test)
+  # The benchmark takes the first 90% of the training images: 18 of 20.
+  assert [len(rows) for rows in splits] == [18, 2, ROWS]
+  labels = np.concatenate([rows.labels for rows in splits])
+  np.testing.assert_array_equal(labels, LABELS)
+  colors, _ = BATCHES["test_batch"]
+  exact = gray_exactly(colors[2:3]).ravel()
+  np.testing.assert_array_equal(a_task.test[2]["inputs"], exact.astype(int))
+  colors, _ = BATCHES["data_batch_5"]
+  exact = gray_exactly(colors[3:]).ravel()
+  np.testing.assert_array_equal(a_task.validation[1]["inputs"], exact // 1)
+
+
+@pytest.mark.parametrize("place", ["", "cifar10"])
+@pytest.mark.parametrize("archive", ARCHIVES)
+def test_official_archives_and_their_folders_load(tmp_path, place, archive):
+  (tmp_path / "packed" / place).mkdir(parents=True)
+  writers.write_archive(
+    tmp_path / "packed" / place / archive, ARCHIVES[archive]
+  )
+  writers.write_folder(tmp_path / "unpacked" / place, ARCHIVES[archive])
+  assert_is_the_small_set(image.make_task(tmp_path / "packed"))
+  assert_is_the_small_set(image.make_task(tmp_path / "unpacked"))
+
+
+@pytest.mark.parametrize("kind", ["tfrecord", "array_record"])
+def test_prepared_folders_load(tmp_path, kind):
+  records = [
+    writers.example(
+      id=b"train_1",
+      image=writers.png(np.moveaxis(colors, 0, -1)),
+      label=int(label),
+    )
+    for batch in BATCHES.values()
+    for colors, label in zip(*batch, strict=True)
+  ]
+  splits = {"train": [records[:-ROWS]], "test": [records[-ROWS:]]}
+  folder = tmp_path / "cifar10" / "3.0.2"
+  writers.write_prepared(folder, "cifar10", splits, kind)
+  assert_is_the_small_set(image.make_task(tmp_path))
+
+
+def test_gray_images_load(tmp_path):
+  arrays = write_npz(tmp_path / "cifar10_gray.npz")
+  a_task = image.make_task(tmp_path)
+  assert (a_task.name, a_task.vocab_size) == ("cifar10", 256)
+  assert (a_task.num_classes, a_task.max_length) == (10, 1024)
+  row = a_task.validation[0]
+  np.testing.assert_array_equal(row["inputs"], arrays["x_train"][18].ravel())
+  assert row["label"] == 8
+
+
+def test_gray_is_cut_off_as_in_tensorflow_not_rounded():
+  colors = np.array([[0, 0, 0], [255, 255, 255], [255, 0, 0], [9, 100, 200]])
+  red, green, blue = colors.astype(np.uint8).T
+  # The last one: a luma of 84.19 / 255; times 255.5 it is 84.4.
+  assert image.gray(red, green, blue).tolist() == [0, 255, 76, 84]
+  every = np.random.default_rng(0).integers(0, 256, (100_000, 3), np.uint8)
+  exact = gray_exactly(every)
+  # Sums next to a whole number may fall to either side in float32.
+  clear = np.abs(exact - np.round(exact)) > 1e-4
+  np.testing.assert_array_equal(image.gray(*every.T)[clear], exact[clear] // 1)
+  luma = every @ np.array([0.2989, 0.5870, 0.1140])
+  assert (image.gray(*every.T) != np.round(luma)).any()
+
+
+@pytest.mark.parametrize(
+  ("name", "data", "complaint"),
+  [
+    ("data_batch_2.bin", b"\0" * 3072, "records of 3073 bytes each, got 3072"),
+    ("data_batch_2.bin", b"", "is empty"),
+    ("test_batch.bin", b"\0" * 3073 + b"\x0a" * 3073, "record 1: expected a"),
+    ("data_batch_4.bin", None, "has no data_batch_4"),
+  ],
+)
+def test_a_wrong_batch_is_named(tmp_path, name, data, complaint):
+  contents = dict(BINARY)
+  contents[f"cifar-10-batches-bin/{name}"] = data
+  contents = {k: v for k, v in contents.items() if v is not None}
+  writers.write_folder(tmp_path / "folder", contents)
+  writers.write_archive(tmp_path / "cifar-10-binary.tar.gz", contents)
+  for message in (error_of(tmp_path), error_of(tmp_path / "folder")):
+    assert complaint in message
+    assert name.removesuffix(".bin") in message
+  assert files.CIFAR10_BINARY.md5 in error_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+  ("changes", "complaint"),
+  [
+    ({"y_test": None}, "has no y_test.npy"),
+    ({"x_test": np.zeros((3, 32, 31), np.uint8)}, "uint8 [n 32 32]"),
+    ({"x_test": np.zeros((3, 32, 32))}, "uint8 [n 32 32], got float64"),
+    ({"y_test": np.zeros(4, np.uint8)}, "3 images, 4 labels"),
+    ({"y_test": np.array([0, 10, 0])}, "record 1: expected a label 0..9"),
+    ({"y_test": np.zeros(3)}, "integers [n], got y_test float64"),
+    ({"y_test": np.array([0, None, 1])}, "Object arrays cannot be loaded"),
+  ],
+)
+def test_wrong_arrays_are_named(tmp_path, changes, complaint):
+  write_npz(tmp_path / "cifar10_gray.npz", **changes)
+  message = error_of(tmp_path)
+  assert str(tmp_path / "cifar10_gray.npz") in message
+  assert complaint in message
+
+
+def test_without_data_the_error_tells_what_to_fetch(tmp_path):
+  message = error_of(tmp_path)
+  assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in message
+  assert str(tmp_path / "cifar10") in message
+
+
+@pytest.mark.parametrize(
+  "pickle",
+  [
+    b"cos\nsystem\n(S'true'\ntR.",
+    b"\x80\x02cbuiltins\neval\nU\x01\x31\x85R.",
+    b"\x80\x04\x8c\x08builtins\x8c\x04exec\x93\x8c\x00\x85R.",
+    b"\x80\x02cnumpy\nload\nU\x01a\x85R.",
+    b"\x80\x02}b.",
+    b"\x80\x02]K\x01s.",
+    b"\x80\x02}]K\x01s.",
+    b"\x80\x02K\x01K\x02R.",
+    b"\x80\x02(.",
+    b"\x80\x02.",
+    b"\x80\x02K\x01",
+    b"S'\\+'\n.",
+    b"\x80\x02h\x05.",
+    b"\x80\x02cnumpy\ndtype\n\x81.",
+    b"",
+    b"not a pickle",
+  ],
+)
+def test_pickles_of_anything_but_plain_data_are_refused(pickle):
+  with pytest.raises(task.DataError, match="refused"):
+    inert_pickle.load(pickle)
+
+
+def test_a_pickle_that_is_no_batch_is_refused(tmp_path):
+  good = writers.cifar_python(*BATCHES["test_batch"])
+  long = struct.pack("<i", ROWS * 3072)
+  for bad in (
+    b"\x80\x02]q\x01.",
+    good.replace(b"data", b"dada"),
+    good.replace(b"U\x02u1", b"U\x02u2"),
+    good.replace(b"K\x01M\x04\x00", b"K\x01M\x03\x00"),
+    good.replace(b"M\x00\x0c", b"M\xff\x0b"),
+    good.replace(b"]q\x05(", b"]q\x05(K\x01"),
+    good.replace(b"]q\x05(", b"]q\x05(N"),
+    good.replace(b"T" + long, b"T" + struct.pack("<i", -1)),
+  ):
+    contents = PYTHON | {"cifar-10-batches-py/test_batch": bad}
+    writers.write_folder(tmp_path, contents)
+    assert "test_batch: " in error_of(tmp_path)
+
+
+def test_arrays_of_later_pickles_are_read():
+  expected = [[0, 1, 200], [3, 4, 5]]
+  dtype = b"\x8c\x05numpy\x8c\x05dtype\x93\x8c\x02u1\x89\x88\x87R"
+  state = b"(K\x03\x8c\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+  buffer = b"\x96" + struct.pack("<Q", 6) + bytes(expected[0] + expected[1])
+  fifth = (
+    b"\x80\x05\x8c\x13numpy._core.numeric\x8c\x0b_frombuffer\x93("
+    + buffer
+    + dtype
+    + state
+    + b"K\x02K\x03\x86\x8c\x01CtR."
+  )
+  text = "\x00\x01\xc8\x03\x04\x05".encode()
+  second = (
+    b"\x80\x02cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\n"
+    b"K\x00\x85C\x01b\x87R(K\x01K\x02K\x03\x86cnumpy\ndtype\nX\x02\x00\x00\x00u1"
+    b"\x89\x88\x87R\x89c_codecs\nencode\nX"
+    + struct.pack("<I", len(text))
+    + text
+    + b"X\x06\x00\x00\x00latin1\x86Rtb."
+  )
+  for pickle in (fifth, second):
+    matrix = inert_pickle.bytes_matrix(inert_pickle.load(pickle))
+    assert matrix.tolist() == expected
+
+
+@pytest.mark.parametrize("archive", [*ARCHIVES, "cifar10_gray.npz", "pickle"])
+def test_damaged_files_load_right_or_not_at_all(tmp_path, archive):
+  if archive in ARCHIVES:
+    path = tmp_path / archive
+    writers.write_archive(path, ARCHIVES[archive])
+  elif archive == "pickle":
+    writers.write_folder(tmp_path, PYTHON)
+    path = tmp_path / "cifar-10-batches-py" / "test_batch"
+  else:
+    path = tmp_path / archive
+    write_npz(path)
+  whole = image.make_task(tmp_path).test
+  for data in writers.damaged_copies(path.read_bytes(), 60):
+    path.write_bytes(data)
+    try:
+      test = image.make_task(tmp_path).test
+    except task.DataError:
+      continue
+    assert len(test) == len(whole)
+    if archive != "pickle":  # has no checksum
+      np.testing.assert_array_equal(test[0]["inputs"], whole[0]["inputs"])
+
+
+@pytest.mark.skipif(
+  "NAM_DATA_DIR" not in os.environ, reason="NAM_DATA_DIR is not set"
+)
+def test_the_real_images_are_complete():
+  a_task = image.make_task(pathlib.Path(os.environ["NAM_DATA_DIR"]))
+  splits = (a_task.train, a_task.validation, a_task.test)
+  assert [len(rows) for rows in splits] == [45_000, 5_000, 10_000]
+  assert np.bincount(a_task.test.labels).tolist() == [1_000] * 10
+  pixels = np.concatenate([a_task.test[i]["inputs"] for i in range(100)])
+  assert (pixels.min(), pixels.max()) == (0, 255)

@@ -1,0 +1,237 @@
+"""IMDB reviews from every format, and what happens to damaged ones."""
+
+import gzip
+import lzma
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+from lra_tasks import files, task, text
+from tests.lra_tasks import writers
+
+TEXTS = [
+  {"text": "A caf\u00e9.", "label": 1},
+  {"text": "b" * 30, "label": 0},
+  {"text": "C\nc", "label": 1},
+]
+REVIEWS = [item["text"].encode() for item in TEXTS]
+
+
+def write_json_lines(folder, suffix="", packer=bytes):
+  lines = writers.json_lines(*TEXTS).encode()
+  writers.write(folder / f"imdb_train.jsonl{suffix}", packer(lines))
+  lines = writers.json_lines(*TEXTS[:2]).encode()
+  writers.write(folder / f"imdb_test.jsonl{suffix}", packer(lines))
+
+
+def error_of(data_dir, **settings):
+  with pytest.raises(task.DataError) as caught:
+    text.make_task(data_dir, **settings)
+  return str(caught.value)
+
+
+def test_an_id_is_the_byte_plus_one_and_zero_pads(tmp_path):
+  write_json_lines(tmp_path)
+  a_task = text.make_task(tmp_path, max_length=10)
+  row = a_task.train[0]
+  ids = [byte + 1 for byte in "A caf\u00e9.".encode()]
+  assert row["inputs"].tolist() == [*ids, 0, 0]
+  assert row["mask"].sum() == 8
+  assert row["label"] == 1
+  assert a_task.train[1]["inputs"].tolist() == [99] * 10
+  assert a_task.train.lengths.tolist() == [8, 30, 3]
+
+
+def test_the_task_is_as_in_the_benchmark(tmp_path):
+  write_json_lines(tmp_path)
+  a_task = text.make_task(tmp_path)
+  assert (a_task.name, a_task.vocab_size) == ("imdb_reviews", 257)
+  assert (a_task.num_classes, a_task.max_length) == (2, 1000)
+  assert not a_task.is_pair
+  assert a_task.validation is a_task.test
+  assert (len(a_task.train), len(a_task.test)) == (3, 2)
+
+
+def test_decoding_gives_the_text_back(tmp_path):
+  write_json_lines(tmp_path)
+  rows = text.make_task(tmp_path).train
+  assert [text.decode(row["inputs"]) for row in rows] == [
+    item["text"] for item in TEXTS
+  ]
+
+
+@pytest.mark.parametrize("place", ["", "imdb", "imdb_reviews"])
+@pytest.mark.parametrize("form", ["archive", "repacked", "folder"])
+def test_the_official_files_come_in_the_order_of_their_names(
+  tmp_path, place, form
+):
+  contents = writers.imdb_contents()
+  path = tmp_path / place / "aclImdb_v1.tar.gz"
+  if form == "archive":
+    writers.write_archive(path, contents)
+  elif form == "repacked":
+    contents = {f"./{name}": data for name, data in contents.items()}
+    writers.write_archive(path, contents)
+  else:
+    writers.write_folder(tmp_path / place, contents)
+  a_task = text.make_task(tmp_path)
+  assert a_task.train.labels.tolist() == [0, 0, 1, 1]
+  inputs = a_task.test[3]["inputs"]
+  assert bytes((inputs[inputs > 0] - 1).tolist()) == b"test pos 1 caf\xe9"
+  assert text.decode(inputs) == "test pos 1 caf\ufffd"
+
+
+@pytest.mark.parametrize(
+  ("suffix", "packer"), [(".xz", lzma.compress), (".gz", gzip.compress)]
+)
+def test_json_lines_may_be_packed(tmp_path, suffix, packer):
+  write_json_lines(tmp_path / "imdb", suffix, packer)
+  assert text.make_task(tmp_path).train.labels.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("kind", ["tfrecord", "array_record"])
+def test_prepared_folders_load(tmp_path, kind):
+  records = [
+    writers.example(text=review, label=item["label"])
+    for review, item in zip(REVIEWS, TEXTS, strict=True)
+  ]
+  folder = tmp_path / "imdb_reviews" / "plain_text" / "1.0.0"
+  splits = {"train": [records[:2], records[2:]], "test": [records[:1]]}
+  writers.write_prepared(folder, "imdb_reviews", splits, kind)
+  for data_dir in (tmp_path, tmp_path / "imdb_reviews", folder):
+    a_task = text.make_task(data_dir)
+    assert a_task.train.labels.tolist() == [1, 0, 1]
+    assert text.decode(a_task.train[2]["inputs"]) == "C\nc"
+    assert len(a_task.test) == 1
+
+
+def test_without_data_the_error_tells_what_to_fetch_and_where(tmp_path):
+  message = error_of(tmp_path)
+  for part in (
+    "aclImdb_v1.tar.gz",
+    "imdb_train.jsonl.xz",
+    str(tmp_path / "imdb_reviews"),
+    "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+  ):
+    assert part in message
+  assert "needs data_dir" in error_of(None)
+
+
+@pytest.mark.parametrize(
+  ("line", "complaint"),
+  [
+    (b"", "JSON object"),
+    (b'{"text": "a", "label": 1', "JSON object"),
+    (b"[" * 100_000, "JSON object"),
+    (b'["text", "label"]', "JSON object, got"),
+    (b'{"text": "caf\xe9", "label": 1}', "UTF-8"),
+    ('{"text": "a", "label": 1}'.encode("utf-16"), "UTF-8"),
+    (b'{"text": "\\ud800", "label": 1}', "not Unicode"),
+    (b'{"label": 1}', "field text, got None"),
+    (b'{"text": 3, "label": 1}', "field text, got 3"),
+    (b'{"text": "", "label": 1}', "field text, got ''"),
+    (b'{"text": "a", "label": 2}', r"label 0..1, got 2"),
+    (b'{"text": "a", "label": true}', r"label 0..1, got True"),
+    (b'{"text": "a", "label": "1"}', r"label 0..1, got '1'"),
+    (b'{"text": "a"}', r"label 0..1, got None"),
+  ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, complaint):
+  write_json_lines(tmp_path)
+  path = tmp_path / "imdb_test.jsonl"
+  path.write_bytes(path.read_bytes() + line + b"\n")
+  message = error_of(tmp_path)
+  assert f"{path}, line 3" in message
+  assert complaint in message
+
+
+def test_files_that_are_missing_or_empty_are_named(tmp_path):
+  write_json_lines(tmp_path)
+  path = tmp_path / "imdb_test.jsonl"
+  path.write_bytes(b"")
+  assert f"{path}: the file is empty" in error_of(tmp_path)
+  path.unlink()
+  assert f"{path}: no such file" in error_of(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["train/pos/0_9.txt", "test/neg/1_2.txt"])
+def test_an_empty_review_is_an_error(tmp_path, name):
+  contents = writers.imdb_contents() | {f"aclImdb/{name}": b""}
+  writers.write_folder(tmp_path, contents)
+  assert f"{name}: the file is empty" in error_of(tmp_path)
+
+
+def test_a_class_without_reviews_is_an_error(tmp_path):
+  contents = writers.imdb_contents()
+  contents = {k: v for k, v in contents.items() if "test/neg" not in k}
+  writers.write_folder(tmp_path, contents)
+  assert "test needs reviews in neg" in error_of(tmp_path)
+
+
+def test_an_archive_never_reaches_outside_of_itself(tmp_path):
+  path = tmp_path / "data" / "aclImdb_v1.tar.gz"
+  contents = {"../aclImdb/train/pos/5_9.txt": b"x", "/evil.txt": b"x"}
+  path.parent.mkdir()
+  writers.write_archive(path, contents | writers.imdb_contents())
+  assert len(text.make_task(path.parent).train) == 4
+  assert [p for p in tmp_path.rglob("*") if p.is_file()] == [path]
+
+
+def test_a_truncated_archive_is_told_from_the_official_one(tmp_path):
+  path = tmp_path / "aclImdb_v1.tar.gz"
+  writers.write_archive(path, writers.imdb_contents())
+  path.write_bytes(path.read_bytes()[:-9])
+  message = error_of(tmp_path)
+  assert f"{path}: the archive is damaged" in message
+  assert files.IMDB.md5 in message
+  assert f"fetch it again from {files.IMDB.url}" in message
+
+
+def test_an_archive_packed_after_truncation_is_an_error(tmp_path):
+  whole = writers.tar(writers.imdb_contents())
+  for size in range(512, len(whole.rstrip(b"\0")) + 512, 512):
+    packed = gzip.compress(whole[:size], 1)
+    writers.write(tmp_path / "aclImdb_v1.tar.gz", packed)
+    assert "damaged" in error_of(tmp_path)
+
+
+def test_a_damaged_archive_loads_right_or_not_at_all(tmp_path):
+  path = tmp_path / "aclImdb_v1.tar.gz"
+  writers.write_archive(path, writers.imdb_contents())
+  whole = text.make_task(tmp_path).train[0]["inputs"]
+  for data in writers.damaged_copies(path.read_bytes(), 150):
+    path.write_bytes(data)
+    try:
+      a_task = text.make_task(tmp_path)
+    except task.DataError:
+      continue
+    np.testing.assert_array_equal(a_task.train[0]["inputs"], whole)
+    assert (len(a_task.train), len(a_task.test)) == (4, 4)
+
+
+@pytest.mark.parametrize("suffix", ["", ".xz", ".gz"])
+def test_damaged_json_lines_raise_nothing_but_data_errors(tmp_path, suffix):
+  packer = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress}[suffix]
+  write_json_lines(tmp_path, suffix, packer)
+  path = tmp_path / f"imdb_train.jsonl{suffix}"
+  outcomes = set()
+  for data in writers.damaged_copies(path.read_bytes(), 100):
+    path.write_bytes(data)
+    try:
+      outcomes.add(len(text.make_task(tmp_path).train))
+    except task.DataError:
+      outcomes.add("error")
+  assert "error" in outcomes
+  assert outcomes <= ({"error", 3} if suffix else {"error", 1, 2, 3, 4})
+
+
+@pytest.mark.skipif(
+  "NAM_DATA_DIR" not in os.environ, reason="NAM_DATA_DIR is not set"
+)
+def test_the_real_reviews_are_complete_and_balanced():
+  a_task = text.make_task(pathlib.Path(os.environ["NAM_DATA_DIR"]))
+  for rows in (a_task.train, a_task.test):
+    assert np.bincount(rows.labels).tolist() == [12_500, 12_500]
+    assert 0.4 < (rows.lengths > 1000).mean() < 0.55

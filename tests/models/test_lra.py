@@ -1,0 +1,262 @@
+"""The classifiers of the Long Range Arena, with every attention."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nam_jax import training
+from nam_jax.models import lra
+from tests import linen_tools
+
+TEXT = {
+  "emb_dim": 256,
+  "num_heads": 4,
+  "num_layers": 4,
+  "qkv_dim": 256,
+  "mlp_dim": 1024,
+}
+LISTOPS = TEXT | {"emb_dim": 512, "num_heads": 8, "qkv_dim": 512}
+MATCHING = TEXT | {"emb_dim": 128, "qkv_dim": 128, "mlp_dim": 512}
+CIFAR = TEXT | {
+  "emb_dim": 128,
+  "num_heads": 8,
+  "num_layers": 1,
+  "qkv_dim": 64,
+  "mlp_dim": 128,
+  "learn_pos_emb": True,
+}
+PATHFINDER = TEXT | {
+  "emb_dim": 32,
+  "qkv_dim": 16,
+  "mlp_dim": 32,
+  "classifier_pool": "MEAN",
+}
+LINEAR_PATHFINDER = PATHFINDER | {
+  "emb_dim": 128,
+  "num_heads": 2,
+  "num_layers": 1,
+  "qkv_dim": 64,
+  "mlp_dim": 128,
+}
+
+# attention, sizes, ids, classes, length, pairs: parameters of the benchmark's.
+COUNTS = {
+  "listops": ("softmax", LISTOPS, 17, 10, 2000, False, 8_948_746),
+  "text": ("softmax", TEXT, 257, 2, 1000, False, 3_486_722),
+  "matching": ("softmax", MATCHING, 257, 2, 4000, True, 1_087_618),
+  "cifar10": ("softmax", CIFAR, 256, 10, 1024, False, 248_458),
+  "cifar10 by nam": ("nam", CIFAR, 256, 10, 1024, False, 248_458),
+  "pathfinder32": ("softmax", PATHFINDER, 256, 2, 1024, False, 26_530),
+  "pathfinder32, linear": (
+    "linear",
+    LINEAR_PATHFINDER,
+    256,
+    2,
+    1024,
+    False,
+    116_098,
+  ),
+}
+
+TINY = {
+  "emb_dim": 8,
+  "num_heads": 2,
+  "num_layers": 2,
+  "qkv_dim": 8,
+  "mlp_dim": 8,
+}
+# Options that make a kind's blocks fit a sequence of a dozen tokens.
+OPTIONS = {
+  "local": {"block_size": 4},
+  "longformer": {"sliding_window_size": 4},
+  "bigbird": {"block_size": 2},
+  "sparse": {"block_size": 4, "num_summary": 1},
+  "sinkhorn": {"block_size": 4},
+  "reformer": {"chunk_len": 4, "n_buckets": 2},
+  "tlb": {"block_size": 4, "num_state_tokens": 3},
+}
+
+
+def make(attention, is_pair=False, max_len=12, options=None, **sizes):
+  options = OPTIONS.get(attention, {}) if options is None else options
+  return lra.make_classifier(
+    attention,
+    options,
+    vocab_size=20,
+    num_classes=3,
+    max_len=max_len,
+    is_pair=is_pair,
+    **(TINY | sizes),
+  )
+
+
+def tokens(*shape, length=None, seed=0):
+  inputs = np.random.default_rng(seed).integers(1, 20, shape, np.int32)
+  mask = np.ones(shape, bool)
+  if length is not None:
+    mask[..., length:] = False
+    inputs[~mask] = 0
+  return inputs, mask
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_parameters_are_as_many_as_in_the_benchmark(name):
+  attention, sizes, ids, classes, length, is_pair, expected = COUNTS[name]
+  model = lra.make_classifier(
+    attention,
+    {},
+    vocab_size=ids,
+    num_classes=classes,
+    max_len=length,
+    is_pair=is_pair,
+    **sizes,
+  )
+  inputs = jnp.zeros((1, 2, length) if is_pair else (1, length), jnp.int32)
+  shapes = jax.eval_shape(model.init, jax.random.key(0), inputs, inputs == 0)
+  assert training.parameter_count(shapes["params"]) == expected
+
+
+@pytest.mark.parametrize("attention", lra.KINDS)
+def test_every_kind_classifies_pairs_too(attention):
+  inputs = jnp.zeros((3, 2, 12), jnp.int32)
+  (logits, _) = jax.eval_shape(
+    make(attention, is_pair=True).init_with_output,
+    jax.random.key(0),
+    inputs,
+    inputs == 0,
+  )
+  assert logits.shape == (3, 3)
+
+
+@pytest.mark.parametrize("attention", lra.KINDS)
+def test_every_kind_learns_from_every_token(attention):
+  model = make(attention, classifier_pool="MEAN", mlp_dim=32, num_layers=1)
+  inputs, mask = tokens(3, 12, length=11)
+
+  def loss(variables, inputs, mask):
+    dropout = {"dropout": jax.random.key(0)}
+    logits = model.apply(variables, inputs, mask, train=True, rngs=dropout)
+    return jnp.sum(jnp.square(logits)), logits
+
+  gradient, logits = linen_tools.compiled(jax.grad(loss, has_aux=True))(
+    linen_tools.random_params(model, inputs, mask), inputs, mask
+  )
+  assert logits.shape == (3, 3)
+  for leaf in jax.tree.leaves(gradient):
+    assert np.isfinite(leaf).all()
+  embedding = gradient["params"]["tokens"]["embedding"]["embedding"]
+  seen = np.unique(inputs[mask])
+  assert (np.abs(embedding[seen]).max(axis=1) > 0).all()
+  assert not embedding[0].any()
+
+
+@pytest.mark.parametrize("pool", ["CLS", "MEAN", "SUM"])
+@pytest.mark.parametrize(
+  "attention", ["softmax", "linear", "nam", "nam_causal", "nam_erase"]
+)
+def test_padding_changes_nothing(attention, pool):
+  model = make(attention, classifier_pool=pool, num_layers=1)
+  inputs, mask = tokens(2, 12, length=7)
+  variables = linen_tools.random_params(model, inputs, mask)
+  apply = linen_tools.compiled(model.apply)
+  expected = apply(variables, inputs[:, :7], mask[:, :7])
+  other = np.where(mask, inputs, 5)
+  for padded in (inputs, other):
+    np.testing.assert_allclose(
+      apply(variables, padded, mask), expected, rtol=2e-5, atol=2e-5
+    )
+
+
+@pytest.mark.parametrize("attention", ["nam_causal", "nam_erase"])
+@pytest.mark.parametrize("is_pair", [False, True], ids=["one", "pair"])
+def test_a_causal_kind_pools_where_all_tokens_were_seen(attention, is_pair):
+  model = make(attention, is_pair, mlp_dim=32)
+  inputs, mask = tokens(*((2, 2, 12) if is_pair else (2, 12)), length=7)
+  variables = linen_tools.random_params(model, inputs, mask)
+  apply = linen_tools.compiled(model.apply)
+  before = apply(variables, inputs, mask)
+  for position in (0, 6):
+    changed = inputs.copy()
+    changed[..., position] = changed[..., position] % 19 + 1
+    after = apply(variables, changed, mask)
+    assert (np.abs(after - before).max(axis=-1) > 1e-6).all()
+
+
+@pytest.mark.parametrize(
+  ("attention", "compat", "is_read"),
+  [
+    ("softmax", True, False),
+    ("softmax", False, True),
+    ("linear", True, True),
+    ("nam", True, True),
+  ],
+)
+def test_compat_takes_black_pixels_for_padding(attention, compat, is_read):
+  inputs, mask = tokens(2, 12)
+  inputs[:, 5] = 0
+  model = make(attention, compat=compat, num_layers=1)
+  variables = linen_tools.random_params(model, inputs, mask)
+  apply = linen_tools.compiled(model.apply)
+  before = apply(variables, inputs, mask)
+  variables["params"]["tokens"]["embedding"]["embedding"][0] *= -1
+  after = apply(variables, inputs, mask)
+  assert (np.abs(after - before).max() > 1e-6) == is_read
+
+
+@pytest.mark.parametrize("compat", [False, True])
+def test_compat_takes_the_mean_over_padding(compat):
+  model = make("softmax", classifier_pool="MEAN", compat=compat)
+  inputs, mask = tokens(2, 12, length=7)
+  variables = linen_tools.random_params(model, inputs, mask)
+  apply = linen_tools.compiled(model.apply)
+  short = apply(variables, inputs[:, :7], mask[:, :7])
+  differs = np.abs(apply(variables, inputs, mask) - short).max() > 1e-4
+  assert differs == compat
+
+
+def test_compat_gives_padded_queries_the_mean_of_all_values():
+  model = make("softmax", classifier_pool="MEAN", compat=True, num_layers=1)
+  inputs, mask = tokens(1, 12, length=7)
+  variables = linen_tools.random_params(model, inputs, mask)
+  tree = variables["params"]["tokens"]["encoder"]["encoderblock_0"]
+  layer = lra.softmax(
+    lra.Size(**TINY, max_len=12, classifier_pool="MEAN", compat=True)
+  )()
+  x = np.random.default_rng(1).normal(size=(1, 12, 8)).astype(np.float32)
+  attention = {"params": tree["SelfAttention_0"]}
+  y = linen_tools.compiled(layer.apply)(attention, x, mask=mask)
+  kernels = attention["params"]
+  values = np.einsum("bsd,dhv->bshv", x, kernels["value"]["kernel"])
+  mean = np.einsum("bhv,hvd->bd", values.mean(axis=1), kernels["out"]["kernel"])
+  np.testing.assert_allclose(y[0, 7:], np.repeat(mean, 5, axis=0), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+  ("change", "message"),
+  [
+    ({"attention": "nan"}, "unknown attention 'nan'; did you mean 'nam'?"),
+    ({"classifier_pool": "MAX"}, "classifier_pool='MAX' is not one of CLS"),
+    (
+      {"attention": "performer", "options": {"attention_fn_cls": "x"}},
+      "attention_fn_cls='x' is not one of generalized, softmax",
+    ),
+  ],
+)
+def test_a_wrong_name_is_answered_with_the_known_ones(change, message):
+  with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+    make(**({"attention": "nam"} | change))
+
+
+def test_an_unknown_option_is_an_error():
+  with pytest.raises(TypeError, match="windows"):
+    make("local", options={"windows": 3})
+  with pytest.raises(TypeError, match="num_head"):
+    make("softmax", num_head=3)
+
+
+def test_sizes_have_the_names_of_the_benchmark():
+  names = {field.name for field in dataclasses.fields(lra.Size)}
+  assert {"emb_dim", "num_heads", "num_layers", "qkv_dim", "mlp_dim"} < names

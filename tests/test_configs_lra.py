@@ -1,0 +1,123 @@
+"""The configs of the Long Range Arena: they load, fit, and make a step."""
+
+import importlib
+
+import jax
+import numpy as np
+import pytest
+
+from experiments import lra
+from lra_tasks.task import Task
+from nam_jax import training
+from nam_jax.models import lra as models
+from tests import project_tree
+
+FOLDER = project_tree.ROOT / "configs" / "lra"
+# Each file's ids, classes, length, and parameters with softmax or nam.
+FILES = {
+  "cifar10": (256, 10, 1024, 248_458),
+  "listops": (17, 10, 2000, 8_948_746),
+  "matching": (257, 2, 4000, 1_087_618),
+  "pathfinder": (256, 2, 1024, 26_530),
+  "text": (257, 2, 1000, 3_486_722),
+}
+TINY = {
+  "emb_dim": 8,
+  "num_heads": 2,
+  "num_layers": 1,
+  "qkv_dim": 8,
+  "mlp_dim": 8,
+}
+
+
+def presets(file):
+  return importlib.import_module(f"configs.lra.{file}").PRESETS
+
+
+def make(file, arg="nam", length=None, **overrides):
+  """A config, and an experiment of it without data."""
+  fields = importlib.import_module(f"configs.lra.{file}").get_config(arg)
+  fields.update(overrides)
+  config = training.from_config_dict(fields, lra.LRAConfig)
+  ids, classes, full_length, _ = FILES[file]
+  is_pair = file == "matching"
+  task = Task(
+    config.task, ids, classes, length or full_length, is_pair, (), (), ()
+  )
+  model = lra.make_model(config, task)
+  return lra.Experiment(config, project_tree.ROOT, task, model)
+
+
+def test_every_file_is_known_here():
+  assert set(FILES) == {p.stem for p in FOLDER.glob("*.py")} - {"base"}
+
+
+@pytest.mark.parametrize("attention", ["softmax", "nam"])
+@pytest.mark.parametrize("file", FILES)
+def test_preset_lra_has_the_parameters_of_the_benchmark(file, attention):
+  experiment = make(file, attention)
+  shapes = jax.eval_shape(experiment.init_fn, jax.random.key(0))
+  count = training.parameter_count(shapes["params"])
+  assert count == FILES[file][3]
+
+
+@pytest.mark.parametrize(
+  ("file", "preset"), [(f, p) for f in FILES for p in presets(f)]
+)
+def test_every_preset_makes_a_real_step(file, preset):
+  experiment = make(
+    file,
+    f"nam,{preset}",
+    length=8,
+    batch_size=4,
+    warmup_steps=1,
+    model_kwargs=presets(file)[preset]["model_kwargs"] | TINY,
+  )
+  config, task = experiment.config, experiment.task
+  rng = np.random.default_rng(0)
+  shape = (4, 2, 8) if task.is_pair else (4, 8)
+  batch = {
+    "inputs": rng.integers(0, task.vocab_size, shape, np.int32),
+    "mask": np.ones(shape, bool),
+    "label": rng.integers(0, task.num_classes, 4, np.int32),
+  }
+  optimizer = training.make_optimizer(config)
+  state = training.TrainState(
+    np.ones((), np.int32),
+    params := experiment.init_fn(jax.random.key(0))["params"],
+    optimizer.init(params),
+    {},
+  )
+  before = jax.device_get(params)
+  step = training.make_train_step(
+    training.classification.make_loss_fn(experiment.model), optimizer, config
+  )
+  for _ in range(2):  # the first update of a warm-up changes nothing
+    state, metrics = step(state, training.place(batch))
+  total, weight = jax.device_get(metrics["loss"])
+  assert weight == 4
+  assert 0 < total / weight < 20
+  moved = jax.tree.map(
+    lambda a, b: np.abs(a - b).max(), before, jax.device_get(state.params)
+  )
+  assert moved["logits"]["kernel"] > 0
+  assert moved["tokens"]["embedding"]["embedding"] > 0
+
+
+@pytest.mark.parametrize("attention", models.KINDS)
+def test_every_attention_has_a_config(attention):
+  experiment = make("text", f"{attention},cpu", length=8)
+  assert experiment.config.attention == attention
+
+
+def test_the_papers_image_schedule_follows_from_its_batch_size():
+  config = make("cifar10", "nam,paper").config
+  assert (config.batch_size, config.num_steps) == (4, 1_125_000)
+  assert config.warmup_steps == config.eval_every == 11_250
+  config = make("cifar10").config
+  assert (config.num_steps, config.steps_per_cycle) == (35_000, 35_000)
+
+
+def test_unknown_preset_is_named():
+  with pytest.raises(ValueError, match="unknown preset 'huge'; known: lra"):
+    make("text", "nam,huge")
