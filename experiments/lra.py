@@ -44,7 +44,6 @@ class LRAConfig(training.TrainConfig):
   eval_batch_size: int = 0
   # Batches of an evaluation during training, of rows drawn once; 0: all rows.
   num_eval_batches: int = 0
-  dropout_prng: Literal["threefry2x32", "rbg"] = "rbg"
   selection_metric: str = "accuracy"
   selection_mode: Literal["min", "max"] = "max"
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import pytest
 
 import nam_jax
+from experiments import lra_speed
 from nam_jax.ops import lsam, tape
 from tests.agreement import Random, assert_agree
 from tests.reference import plain
@@ -128,3 +129,16 @@ def test_a_thousand_calls_in_a_row_never_hang():
   )
   for _ in range(1000):
     jax.block_until_ready(run())
+
+
+def test_a_step_on_images_is_ten_times_as_fast_as_with_softmax():
+  steps = {
+    name: lra_speed.make_step("cifar10", 1024, name, batch_size=2).run
+    for name in ("softmax", "linear", "nam")
+  }
+  race(
+    steps,
+    lambda best: (
+      10 * best["nam"] < best["softmax"] and best["nam"] <= best["linear"]
+    ),
+  )

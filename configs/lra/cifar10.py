@@ -33,7 +33,7 @@ PRESETS = {
   "cpu": {
     "batch_size": 16,
     "accumulate_steps": 4,
-    "num_steps": 1000,
+    "num_steps": 500,
     "learning_rate": 3e-3,
     "schedule": "warmup_cosine",
     "warmup_steps": 100,

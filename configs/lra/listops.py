@@ -46,7 +46,7 @@ PRESETS = {
   "cpu": {
     **base.CPU_TEXT,
     "batch_size": 64,
-    "num_steps": 3000,
+    "num_steps": 1500,
     "learning_rate": 1e-3,
     "eval_every": 500,
     "checkpoint_every": 500,

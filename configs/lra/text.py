@@ -39,15 +39,15 @@ PRESETS = {
   },
   "cpu": {
     **base.CPU_TEXT,
-    "batch_size": 32,
+    "batch_size": 16,
     "accumulate_steps": 4,
-    "num_steps": 2000,
+    "num_steps": 2500,
     "learning_rate": 3e-3,
     "eval_every": 500,
     "num_eval_batches": 60,
     "checkpoint_every": 500,
     "task_kwargs": {"max_length": 1024},
-    "model_kwargs": {**base.CPU_SIZES, "num_layers": 1},
+    "model_kwargs": base.CPU_SIZES | {"num_layers": 1, "dropout_rate": 0.0},
   },
 }
 

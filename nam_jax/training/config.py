@@ -68,9 +68,6 @@ class TrainConfig:
   weight_decay: float = 0.0
   # Largest global norm of the gradient.
   grad_clip: float = 0.0
-  # Generator of dropout: "rbg" is many times faster, but its numbers depend on
-  # platform and number of devices.
-  dropout_prng: Literal["threefry2x32", "rbg"] = "threefry2x32"
   # Equal parts in which the batch passes through the model.
   accumulate_steps: int = 1
   # Type of parameters and float inputs inside the model; updates are float32.

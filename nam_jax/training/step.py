@@ -59,8 +59,7 @@ def make_train_step(
       gradient = jax.tree.map(jnp.add, gradient, part_gradient)
       return (gradient, extra), metrics | {"loss": (total, weight)}
 
-    key = jax.random.key(config.seed, impl=config.dropout_prng)
-    key = jax.random.fold_in(key, state.step)
+    key = jax.random.fold_in(jax.random.key(config.seed), state.step)
     parts = _split(batch, config.accumulate_steps)
     keys = jax.random.split(key, config.accumulate_steps)
     zeros = jax.tree.map(jnp.zeros_like, state.params)
