@@ -18,12 +18,13 @@ class TokenEncoder(nn.Module):
     vocab_size: number of token ids.
     emb_dim: width of the embedded tokens.
     encoder: any module encoder(x [b s d], mask=[b s] or None, train=...) that
-      returns [b s d], or [b n d] of latent tokens, all of them real.
+      returns [b s d].
     pool: "CLS" (one token), "MEAN", "SUM" or "FLATTEN" of the real tokens.
     add_cls: put a learned token to the front, and pool it by "CLS"; otherwise
       "CLS" is the first token.
     causal: tokens do not see those behind them, so the learned token follows
       the last real one, and "CLS" is the last real token.
+    latent: the encoder returns other tokens [b n d] instead, all of them real.
     mask_attention: let the encoder see the mask.
     zero_is_padding: id 0 is padding wherever it stands, also as a black pixel,
       and the mean is over padding too: the Long Range Arena's own code.
@@ -35,6 +36,7 @@ class TokenEncoder(nn.Module):
   pool: str = "CLS"
   add_cls: bool = True
   causal: bool = False
+  latent: bool = False
   mask_attention: bool = True
   zero_is_padding: bool = False
 
@@ -65,7 +67,7 @@ class TokenEncoder(nn.Module):
     if self.add_cls and self.pool == "CLS":
       x, mask = self._with_cls(x, mask)
     y = self.encoder(x, mask=mask if self.mask_attention else None, train=train)
-    if y.shape[1] != x.shape[1]:
+    if self.latent:
       mask = jnp.ones(y.shape[:2], bool)
     return self._pooled(y, mask)
 

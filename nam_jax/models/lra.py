@@ -60,8 +60,7 @@ class Kind(NamedTuple):
   make: Callable[..., Layer | nn.Module]  # (size, **options) -> layer's maker
   causal: bool = False  # a token sees none behind it
   compat_mask: bool = True  # the benchmark's own code gives it the mask
-  is_encoder: bool = False  # make returns the whole encoder
-  takes_cls: bool = True  # a CLS token can stand in front
+  latent: bool = False  # make returns an encoder, whose tokens are latent
 
 
 def softmax(size: Size) -> Layer:
@@ -112,8 +111,24 @@ def performer_features(
   return _memory(layer, size, **(attention_fn_kwargs or {}))
 
 
+def sinkhorn_blocks(
+  size: Size, *, block_size: int = 50, sort_activation: str = "softmax"
+) -> Layer:
+  """Softmax attention to the own block and to a mixture of all blocks."""
+  return _layer(
+    sinkhorn.SinkhornAttention,
+    size,
+    block_size=block_size,
+    max_num_blocks=-(-size.max_len // block_size),
+    sort_activation=sort_activation,
+  )
+
+
 def temporal_latents(size: Size, **options: Any) -> nn.Module:
-  """The Temporal Latent Bottleneck's encoder, for all layers at once."""
+  """The Temporal Latent Bottleneck's encoder; options say its depth.
+
+  Its state tokens are pooled by their mean where CLS is asked for.
+  """
   return temporal_latent.TemporalLatentEncoder(
     num_heads=size.num_heads,
     qkv_dim=size.qkv_dim,
@@ -152,8 +167,8 @@ KINDS: dict[str, Kind] = {
   "sparse": Kind(sparse_blocks),
   "synthesizer": Kind(_of(synthesizer.SynthesizerAttention, "max_len")),
   "reformer": Kind(_of(reformer.ReformerAttention), compat_mask=False),
-  "sinkhorn": Kind(_of(sinkhorn.SinkhornAttention)),
-  "tlb": Kind(temporal_latents, is_encoder=True, takes_cls=False),
+  "sinkhorn": Kind(sinkhorn_blocks),
+  "tlb": Kind(temporal_latents, latent=True),
 }
 
 
@@ -185,9 +200,9 @@ def make_classifier(
       f"unknown attention {attention!r}{hint} known: {', '.join(KINDS)}"
     )
   kind = KINDS[attention]
-  add_cls = kind.takes_cls and not is_pair
+  add_cls = not (kind.latent or is_pair)
   size = Size(max_len=max_len, **sizes)
-  if not kind.takes_cls and size.classifier_pool == "CLS":
+  if kind.latent and size.classifier_pool == "CLS":  # none is the first
     size = dataclasses.replace(size, classifier_pool="MEAN")
   if add_cls and size.classifier_pool == "CLS":
     size = dataclasses.replace(size, max_len=max_len + 1)
@@ -198,6 +213,7 @@ def make_classifier(
     pool=size.classifier_pool,
     add_cls=add_cls,
     causal=kind.causal,
+    latent=kind.latent,
     mask_attention=kind.compat_mask or not size.compat,
     zero_is_padding=size.compat,
   )
@@ -207,7 +223,7 @@ def make_classifier(
 
 def _encoder(kind, size, options):
   made = kind.make(size, **options)
-  if kind.is_encoder:
+  if kind.latent:
     return made
   return transformer.TransformerEncoder(
     made,

@@ -116,10 +116,9 @@ def _random_blocks(last, order, number):
 
 
 def _global_keys(key, value, real, ends):
-  """The first and the last block, for all; one of them where they coincide."""
+  """The first and the last block, for all."""
   b, _, c = real.shape
   key, value, real = (_pick(x, ends) for x in (key, value, real))
-  real = real & (jnp.arange(2)[None] <= ends)[..., None]
   return blocks.Keys(
     *(blocks.join(x, 2 * c)[:, None] for x in (key, value)),
     real.reshape(b, 1, 1, 1, 2 * c),
