@@ -46,10 +46,10 @@ PRESETS = {
   "cpu": {
     **base.CPU_TEXT,
     "batch_size": 64,
-    "num_steps": 1500,
+    "num_steps": 600,
     "learning_rate": 1e-3,
-    "eval_every": 500,
-    "checkpoint_every": 500,
+    "eval_every": 300,
+    "checkpoint_every": 300,
     "task_kwargs": {"max_length": 128, "min_length": 10},
     "model_kwargs": base.CPU_SIZES,
   },
