@@ -152,6 +152,22 @@ def assert_padding_is_inert(attend, inputs, s):
   agreement.assert_agree(longer[mask], shorter[mask])
 
 
+def assert_layer_equals(layer, params, x, mask, expected):
+  """Outputs are the expected ones, gradients finite, also of padding alone."""
+
+  @compiled_quickly
+  def run(params, x, mask):
+    def total(params, x):
+      outputs = layer.apply(params, x, mask=mask)
+      return jnp.sum(outputs**2), outputs
+
+    return jax.grad(total, (0, 1), has_aux=True)(params, x)
+
+  gradients, outputs = jax.device_get(run(params, x, mask))
+  agreement.assert_agree(outputs, expected)
+  assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradients))
+
+
 def assert_drops_out(monkeypatch, layer, s, softmaxes=1, d=4):
   """Every softmax of a layer drops weights, in training only.
 
