@@ -10,7 +10,6 @@ The same command continues a run that was stopped. In the end the folder holds
 results.json, pictures, metrics.jsonl and checkpoints.
 """
 
-import os
 from collections.abc import Sequence
 
 from absl import flags
@@ -24,9 +23,7 @@ CONFIG = "configs/algorithmic/palin.py:nam_tm"
 
 def main(argv: Sequence[str]) -> None:
   """Trains and tests as the flags in argv say."""
-  here = os.path.relpath(os.path.dirname(os.path.abspath(__file__)))
-  default = os.path.normpath(os.path.join(here, CONFIG))
-  values = command.make_flags(default, argv)
+  values = command.make_flags(__file__, CONFIG, argv)
   flags.DEFINE_list(
     "sweep",
     [],

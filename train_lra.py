@@ -11,7 +11,6 @@ files, unchanged. The same command continues a run that was stopped. In the end
 the folder holds results.json, metrics.jsonl, summary/ and checkpoints.
 """
 
-import os
 from collections.abc import Sequence
 
 from absl import flags
@@ -26,9 +25,7 @@ CONFIG = "configs/lra/listops.py:nam,cpu"
 
 def make_flags(argv: Sequence[str]) -> flags.FlagValues:
   """The flags of this script; reads the config file that argv names."""
-  here = os.path.relpath(os.path.dirname(os.path.abspath(__file__)))
-  default = os.path.normpath(os.path.join(here, CONFIG))
-  values = command.make_flags(default, argv, folder="model_dir")
+  values = command.make_flags(__file__, CONFIG, argv, folder="model_dir")
   for name, text in {
     "task_name": "basic, imdb_reviews, aan, cifar10 or pathfinder{32,64,128,"
     "256}_{easy,inter,hard} (default: what the config is for)",

@@ -17,8 +17,9 @@ import numpy as np
 from flax import linen as nn
 
 from lra_tasks import registry as tasks
-from lra_tasks.task import DataError, Rows, Task
+from lra_tasks.task import Rows, Task
 from nam_jax import training
+from nam_jax.files.errors import DataError
 from nam_jax.models import lra as models
 
 # Perplexity is cut off here, as in the benchmark.

@@ -10,7 +10,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lra_tasks import files, inert_pickle, prepared, rows, task
+from lra_tasks import rows, task
+from nam_jax.files import (
+  disk,
+  errors,
+  inert_pickle,
+  official,
+  pictures,
+  prepared,
+)
 
 _NAME = "cifar10"
 _CLASSES = 10
@@ -34,12 +42,12 @@ def make_task(data_dir: pathlib.Path | None) -> task.Task:
       (cifar-10-batches-bin, cifar-10-batches-py), cifar10_gray.npz (x_train,
       y_train, x_test, y_test), or what tensorflow_datasets prepared.
   """
-  path, pattern = files.find(
+  path, pattern = disk.find(
     _NAME,
     data_dir,
     ("", _NAME),
     _READERS,
-    f"Fetch {files.CIFAR10_BINARY.url} into that folder; it need not be"
+    f"Fetch {official.CIFAR10_BINARY.url} into that folder; it need not be"
     " unpacked",
   )
   (images, labels), test = _READERS[pattern](path)
@@ -77,25 +85,17 @@ def _read_batches(
   parse: Callable[[bytes], _Images],
 ) -> tuple[_Images, _Images]:
   """From an archive or its folder: five training batches and a test batch."""
-  batches = {}
-  for name, data in files.members(path, wanted):
-    try:
-      batches[wanted.fullmatch(name)[1]] = parse(data)
-    except task.DataError as error:
-      raise files.damaged(path, f"{name}: {error}") from error
-  missing = {*_TRAIN_BATCHES, _TEST_BATCH} - set(batches)
-  if missing:
-    raise files.damaged(path, f"has no {', '.join(sorted(missing))}")
-  train = zip(*(batches[name] for name in _TRAIN_BATCHES), strict=True)
-  images, labels = map(np.concatenate, train)
-  return (images, labels), batches[_TEST_BATCH]
+  names = (*_TRAIN_BATCHES, _TEST_BATCH)
+  *train, test = disk.parsed(path, wanted, parse, names)
+  images, labels = map(np.concatenate, zip(*train, strict=True))
+  return (images, labels), test
 
 
 def _parse_binary(data: bytes) -> _Images:
   """Records of a label and three planes of color."""
   size = 1 + 3 * _PIXELS
   if len(data) % size:
-    raise task.DataError(
+    raise errors.DataError(
       f"expected records of {size} bytes each, got {len(data)} bytes"
     )
   records = np.frombuffer(data, np.uint8).reshape(-1, size)
@@ -105,19 +105,14 @@ def _parse_binary(data: bytes) -> _Images:
 def _parse_python(data: bytes) -> _Images:
   """A pickled dict: labels, a list, and data, an array of three planes."""
   batch = inert_pickle.load(data)
-  if not isinstance(batch, dict):
-    raise task.DataError("expected a dict")
-  planes, labels = (
-    batch.get(key.encode(), batch.get(key)) for key in ("data", "labels")
-  )
-  if not isinstance(labels, list) or {type(i) for i in labels} - {int}:
-    raise task.DataError("expected a list of integers as labels")
-  return _from_planes(inert_pickle.bytes_matrix(planes), np.array(labels))
+  labels = inert_pickle.integers(inert_pickle.field(batch, "labels"), "labels")
+  planes = inert_pickle.bytes_array(inert_pickle.field(batch, "data"), axes=2)
+  return _from_planes(planes, labels)
 
 
 def _from_planes(planes: np.ndarray, labels: np.ndarray) -> _Images:
   if planes.shape[1] != 3 * _PIXELS:
-    raise task.DataError(
+    raise errors.DataError(
       f"expected {3 * _PIXELS} bytes an image, got {planes.shape[1]}"
     )
   images = gray(*np.split(planes, 3, axis=1))
@@ -126,10 +121,10 @@ def _from_planes(planes: np.ndarray, labels: np.ndarray) -> _Images:
 
 def _checked(images: np.ndarray, labels: np.ndarray) -> _Images:
   if len(images) != len(labels) or not len(images):
-    raise task.DataError(f"{len(images)} images, {len(labels)} labels")
+    raise errors.DataError(f"{len(images)} images, {len(labels)} labels")
   wrong = np.flatnonzero((labels < 0) | (labels >= _CLASSES))
   if wrong.size:
-    raise task.DataError(
+    raise errors.DataError(
       f"record {wrong[0]}: expected a label 0..9, got {labels[wrong[0]]}"
     )
   return images, labels
@@ -146,21 +141,21 @@ def _read_python(path: pathlib.Path) -> tuple[_Images, _Images]:
 def _read_npz(path: pathlib.Path) -> tuple[_Images, _Images]:
   splits = []
   for split in ("train", "test"):
-    images, labels = files.arrays(path, (f"x_{split}", f"y_{split}"))
+    images, labels = disk.arrays(path, (f"x_{split}", f"y_{split}"))
     if images.dtype != np.uint8 or images.shape[1:] != (_SIDE, _SIDE):
-      raise files.damaged(
+      raise disk.damaged(
         path,
         f"expected x_{split} uint8 [n 32 32],"
         f" got {images.dtype} {list(images.shape)}",
       )
     if labels.dtype.kind not in "iu" or labels.ndim != 1:
-      raise files.damaged(
+      raise disk.damaged(
         path, f"expected integers [n], got y_{split} {labels.dtype}"
       )
     try:
       splits.append(_checked(images, labels))
-    except task.DataError as error:
-      raise files.damaged(path, f"{split}: {error}") from error
+    except errors.DataError as error:
+      raise disk.damaged(path, f"{split}: {error}") from error
   return tuple(splits)
 
 
@@ -170,9 +165,9 @@ def _read_prepared(shard: pathlib.Path) -> tuple[_Images, _Images]:
     images, labels = [], []
     for where, example in prepared.examples(shard.parent, _NAME, split):
       png = prepared.content(where, example, "image")
-      pixels = prepared.pixels(where, png)
+      pixels = pictures.png(where, png)
       if pixels.shape != (_SIDE, _SIDE, 3) or pixels.dtype != np.uint8:
-        raise task.DataError(
+        raise errors.DataError(
           f"{where}: expected an image of 32 x 32 x 3 bytes,"
           f" got {pixels.dtype} {list(pixels.shape)}"
         )

@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 
 from lra_tasks import listops_trees, registry, task, text
+from nam_jax.files import errors
 
 _EXAMPLES = 2
 _CHARACTERS = 300
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     settings["max_length"] = options.max_length
   try:
     a_task = registry.make_task(options.task, options.data_dir, **settings)
-  except (task.DataError, ValueError) as error:
+  except (errors.DataError, ValueError) as error:
     parser.exit(2, f"error: {error}\n")
   kind = "pairs of " if a_task.is_pair else ""
   print(

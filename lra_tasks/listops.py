@@ -15,7 +15,8 @@ import pathlib
 
 import numpy as np
 
-from lra_tasks import cache, files, listops_trees, rows, task
+from lra_tasks import listops_trees, rows, task
+from nam_jax.files import cache, disk, errors
 
 FILES = {
   "train": "basic_train.tsv",
@@ -76,7 +77,7 @@ def make_task(
       f"{data_dir} has some already; give one or the other"
     )
   else:
-    path, _ = files.find(
+    path, _ = disk.find(
       "ListOps", data_dir, _FOLDERS, [FILES["train"]], _ADVICE
     )
     splits = {split: read(path.with_name(FILES[split])) for split in FILES}
@@ -92,24 +93,26 @@ def make_task(
 
 def read(path: pathlib.Path) -> listops_trees.Expressions:
   """The expressions of one of the benchmark's files."""
-  lines = files.lines(path)
+  lines = disk.lines(path)
   where, header = next(lines)
   if header != HEADER.encode():
-    raise task.DataError(f"{where}: expected the header {HEADER!r}")
+    raise errors.DataError(f"{where}: expected the header {HEADER!r}")
   expressions, labels = [], []
   for where, line in lines:
     columns = line.split(b"\t")
     if len(columns) != 2:
-      raise task.DataError(
+      raise errors.DataError(
         f"{where}: expected 2 columns separated by a tab, got {len(columns)}"
       )
     source, label = columns
     if label not in _LABELS:
-      raise task.DataError(f"{where}: expected a label 0..9, got {label!r:.40}")
+      raise errors.DataError(
+        f"{where}: expected a label 0..9, got {label!r:.40}"
+      )
     expressions.append(_tokens(where, source))
     labels.append(_LABELS[label])
   if not labels:
-    raise task.DataError(f"{where}: no expression follows the header")
+    raise errors.DataError(f"{where}: no expression follows the header")
   tokens, offsets = rows.end_to_end(expressions)
   return listops_trees.Expressions(tokens, offsets, np.array(labels, np.int32))
 
@@ -124,13 +127,13 @@ def _tokens(where: str, source: bytes) -> bytes:
   run_together = (is_word[1:] & is_word[:-1]).any()
   if run_together or _UNKNOWN in tokens or not words.isascii():
     unknown = next(w for w in words.split(b" ") if w and w not in _IDS)
-    raise task.DataError(f"{where}: unknown word {unknown!r:.40}")
+    raise errors.DataError(f"{where}: unknown word {unknown!r:.40}")
   step = _STEP[np.frombuffer(tokens, np.uint8)]
   depth = np.cumsum(step, dtype=np.int32)
   # An operator closed at once is a step of 1 and then one of -1.
   is_empty = (step[:-1] > step[1:] + 1).any()
   if not tokens or depth[-1] != 0 or (depth[:-1] < 1).any() or is_empty:
-    raise task.DataError(
+    raise errors.DataError(
       f"{where}: expected one whole expression, got {source!r:.60}"
     )
   return tokens

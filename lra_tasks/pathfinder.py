@@ -12,8 +12,6 @@ Images are taken in the order of the metadata, then shuffled in a way that
 never changes: 80% to learn from, 10% for validation, 10% for the test.
 """
 
-import concurrent.futures
-import hashlib
 import logging
 import os
 import pathlib
@@ -21,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lra_tasks import cache, files, prepared, rows, task
+from lra_tasks import rows, task
+from nam_jax.files import cache, disk, errors, pictures
 
 FOLDERS = {
   "easy": "curv_baseline",
@@ -43,7 +42,6 @@ _ADVICE = (
   " or draw images with python -m lra_tasks.pathfinder_generator."
 )
 _SHUFFLE_SEED = 0
-_THREADS, _IMAGES_PER_JOB = 8, 100
 
 
 def make_task(name: str, data_dir: pathlib.Path | None) -> task.Task:
@@ -82,11 +80,11 @@ def _find(name: str, data_dir: pathlib.Path | None) -> pathlib.Path:
   any_npz = f"{top}/*.npz"
   patterns = [f"{top}/{FOLDERS[difficulty]}", f"{name}.npz"]
   patterns += [f"{top}/{name}.npz", any_npz]
-  path, pattern = files.find(name, data_dir, _PLACES, patterns, _ADVICE)
+  path, pattern = disk.find(name, data_dir, _PLACES, patterns, _ADVICE)
   if pattern == any_npz:
     several = len(list(path.parent.glob("*.npz"))) > 1
     if several or path.stem in NAMES:
-      raise task.DataError(
+      raise errors.DataError(
         f"{path.parent}: has .npz files, but neither {name}.npz nor a single "
         "one that could be any task's"
       )
@@ -97,14 +95,14 @@ def _read_npz(
   path: pathlib.Path, resolution: int
 ) -> tuple[np.ndarray, np.ndarray]:
   """Images and labels, both shuffled."""
-  images, labels = files.arrays(path, ["x", "y"])
+  images, labels = disk.arrays(path, ["x", "y"])
   if images.dtype != np.uint8 or images.shape[1:] != (resolution, resolution):
-    raise task.DataError(
+    raise errors.DataError(
       f"{path}: expected x as uint8 [n {resolution} {resolution}], got "
       f"{images.dtype} {list(images.shape)}"
     )
   if labels.shape != images.shape[:1] or not np.isin(labels, (0, 1)).all():
-    raise task.DataError(
+    raise errors.DataError(
       f"{path}: expected y as {len(images)} labels, each 0 or 1"
     )
   order = _shuffled(len(labels))
@@ -120,7 +118,7 @@ def _read_folder(
   )
   entries = [entry for path in metadata for entry in _entries(folder, path)]
   if not entries:
-    raise task.DataError(f"{folder}: no metadata/*.npy. {_ADVICE}")
+    raise errors.DataError(f"{folder}: no metadata/*.npy. {_ADVICE}")
 
   def make(target: pathlib.Path) -> None:
     chosen = [entries[i] for i in _shuffled(len(entries))]
@@ -129,8 +127,8 @@ def _read_folder(
   state = [str(folder.resolve()), len(entries)]
   for path in [*metadata, *sorted((folder / "imgs").glob("*"))]:
     state += [path.name, path.stat().st_mtime_ns]
-  digest = hashlib.sha256(repr(state).encode()).hexdigest()[:16]
-  kept = cache.keep(f"{folder.parent.name}-{folder.name}-{digest}", make)
+  name = f"{folder.parent.name}-{folder.name}-{cache.digest(*state)}"
+  kept = cache.keep(name, make)
   images = np.load(kept / "images.npy", mmap_mode="r", allow_pickle=False)
   return images, np.load(kept / "labels.npy", allow_pickle=False)
 
@@ -141,10 +139,10 @@ def _shuffled(count: int) -> np.ndarray:
 
 def _entries(folder: pathlib.Path, metadata: pathlib.Path) -> list[_Entry]:
   entries = []
-  for where, line in files.lines(metadata):
+  for where, line in disk.lines(metadata):
     fields = os.fsdecode(line).split()
     if len(fields) < 4 or fields[3] not in ("0", "1"):
-      raise task.DataError(
+      raise errors.DataError(
         f"{where}: expected folder, file, number and a label 0 or 1, got "
         f"{line!r:.60}"
       )
@@ -159,7 +157,7 @@ def _decode(
   try:
     full = [entry for entry in entries if entry.path.stat().st_size]
   except OSError as error:
-    raise task.DataError(f"{error.filename}: {error.strerror}") from error
+    raise errors.DataError(f"{error.filename}: {error.strerror}") from error
   if len(full) < len(entries):
     empty = set(entries) - set(full)
     logging.getLogger(__name__).warning(
@@ -169,21 +167,19 @@ def _decode(
     target / "images.npy", "w+", np.uint8, (len(full), resolution, resolution)
   )
 
-  def read(start: int) -> None:
-    for index in range(start, min(start + _IMAGES_PER_JOB, len(full))):
-      images[index] = _read_image(full[index].path, resolution)
-
-  with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
-    for _ in pool.map(read, range(0, len(full), _IMAGES_PER_JOB)):
-      pass
+  pictures.stack(
+    lambda index: _read_image(full[index].path, resolution),
+    images.shape,
+    images,
+  )
   images.flush()
   np.save(target / "labels.npy", np.array([e.label for e in full], np.int32))
 
 
 def _read_image(path: pathlib.Path, resolution: int) -> np.ndarray:
-  pixels = prepared.pixels(str(path), files.read(path))
+  pixels = pictures.png(str(path), disk.read(path))
   if pixels.shape != (resolution, resolution):
-    raise task.DataError(
+    raise errors.DataError(
       f"{path}: expected {resolution} x {resolution} gray pixels, got "
       f"{list(pixels.shape)}"
     )

@@ -17,6 +17,7 @@ from lra_tasks import (
   task,
   text,
 )
+from nam_jax.files import errors
 
 TASKS: dict[str, Callable[..., task.Task]] = {
   "basic": listops.make_task,
@@ -56,7 +57,7 @@ def make_task(
   if data_dir is not None:
     data_dir = pathlib.Path(os.path.expanduser(data_dir))
     if not data_dir.is_dir():
-      raise task.DataError(f"data_dir {data_dir}: no such folder")
+      raise errors.DataError(f"data_dir {data_dir}: no such folder")
   return TASKS[name](data_dir, **settings)
 
 

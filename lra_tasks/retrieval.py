@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lra_tasks import files, rows, task
+from lra_tasks import rows, task
+from nam_jax.files import disk, errors
 
 _FOLDERS = (
   "",
@@ -44,7 +45,7 @@ def make_task(
       .gz) and pairs_{train,val,test}.tsv, by itself or in citation.
     max_length: bytes per paper; longer ones are cut.
   """
-  path, pattern = files.find("aan", data_dir, _FOLDERS, _READERS, _ADVICE)
+  path, pattern = disk.find("aan", data_dir, _FOLDERS, _READERS, _ADVICE)
   papers = _Papers(max_length)
   splits = [np.array(pairs) for pairs in _READERS[pattern](path, papers)]
   documents = papers.sequences()
@@ -90,10 +91,10 @@ def _read_aan(train: pathlib.Path, papers: _Papers) -> list[_Pairs]:
   for split in ("train", "eval", "test"):
     path = train.with_name(f"new_aan_pairs.{split}.tsv")
     pairs = []
-    for where, columns in _table(files.lines(path), 5):
+    for where, columns in _table(disk.lines(path), 5):
       label, *ids, first, second = columns
       if any(not i or b" " in i for i in ids):
-        raise task.DataError(f"{where}: expected ids in columns 2 and 3")
+        raise errors.DataError(f"{where}: expected ids in columns 2 and 3")
       pairs.append(
         (papers.number(first), papers.number(second), _label(where, label))
       )
@@ -103,27 +104,29 @@ def _read_aan(train: pathlib.Path, papers: _Papers) -> list[_Pairs]:
 
 def _read_pairs(texts: pathlib.Path, papers: _Papers) -> list[_Pairs]:
   numbers = {}
-  for where, item in files.json_lines(texts):
+  for where, item in disk.json_lines(texts):
     key = str(item.get("id")).encode()
     if "id" not in item or key in numbers:
-      raise task.DataError(f"{where}: expected an id of its own, got {key!r}")
-    numbers[key] = papers.number(files.json_text(where, item))
+      raise errors.DataError(f"{where}: expected an id of its own, got {key!r}")
+    numbers[key] = papers.number(disk.json_text(where, item))
   splits = []
   for split in ("train", "val", "test"):
-    lines = files.lines(texts.with_name(f"pairs_{split}.tsv"))
+    lines = disk.lines(texts.with_name(f"pairs_{split}.tsv"))
     where, header = next(lines)
     if header.split(b"\t") != [b"label", b"citing", b"candidate"]:
-      raise task.DataError(
+      raise errors.DataError(
         f"{where}: expected the header label, citing, candidate, with tabs"
       )
     pairs = []
     for where, (label, *ids) in _table(lines, 3):
       unknown = [i for i in ids if i not in numbers]
       if unknown:
-        raise task.DataError(f"{where}: {texts.name} has no id {unknown[0]!r}")
+        raise errors.DataError(
+          f"{where}: {texts.name} has no id {unknown[0]!r}"
+        )
       pairs.append((*(numbers[i] for i in ids), _label(where, label)))
     if not pairs:
-      raise task.DataError(f"{where}: expected pairs after the header")
+      raise errors.DataError(f"{where}: expected pairs after the header")
     splits.append(pairs)
   return splits
 
@@ -135,7 +138,7 @@ def _table(
   for where, line in lines:
     columns = line.split(b"\t")
     if len(columns) != width:
-      raise task.DataError(
+      raise errors.DataError(
         f"{where}: expected {width} columns with tabs, got {len(columns)}"
       )
     yield where, columns
@@ -143,7 +146,7 @@ def _table(
 
 def _label(where: str, label: bytes) -> int:
   if label not in _LABELS:
-    raise task.DataError(
+    raise errors.DataError(
       f"{where}: expected a label 0.0 or 1.0, got {label!r:.40}"
     )
   return _LABELS[label]

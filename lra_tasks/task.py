@@ -14,10 +14,6 @@ from typing import Protocol
 import numpy as np
 
 
-class DataError(Exception):
-  """Something is wrong with a file; the message names it and what to do."""
-
-
 class Rows(Protocol):
   """Random access to the rows of a split."""
 

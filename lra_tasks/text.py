@@ -11,7 +11,8 @@ import re
 
 import numpy as np
 
-from lra_tasks import files, prepared, rows, task
+from lra_tasks import rows, task
+from nam_jax.files import disk, official, prepared
 
 _NAME = "imdb_reviews"
 _SPLITS = ("train", "test")
@@ -33,12 +34,12 @@ def make_task(
       or .gz; fields text and label), or what tensorflow_datasets prepared.
     max_length: bytes per review; longer ones are cut.
   """
-  path, pattern = files.find(
+  path, pattern = disk.find(
     _NAME,
     data_dir,
     ("", "imdb", _NAME),
     _READERS,
-    f"Fetch {files.IMDB.url} into that folder; it need not be unpacked",
+    f"Fetch {official.IMDB.url} into that folder; it need not be unpacked",
   )
   splits = _READERS[pattern](path)
   train, test = (_rows(*splits[split], max_length) for split in _SPLITS)
@@ -71,7 +72,7 @@ def _rows(texts: list[bytes], labels: list[int], max_length: int):
 
 def _read_official(path: pathlib.Path) -> dict[str, _Reviews]:
   """From the archive or its folder; in the order of the names."""
-  texts = dict(files.members(path, _REVIEW))
+  texts = dict(disk.members(path, _REVIEW))
   splits = {split: ([], []) for split in _SPLITS}
   for name in sorted(texts):
     _, split, folder, _ = name.split("/")
@@ -79,7 +80,7 @@ def _read_official(path: pathlib.Path) -> dict[str, _Reviews]:
     splits[split][1].append(_LABELS[folder])
   for split, (_, labels) in splits.items():
     if set(labels) != {0, 1}:
-      raise files.damaged(path, f"{split} needs reviews in neg and in pos")
+      raise disk.damaged(path, f"{split} needs reviews in neg and in pos")
   return splits
 
 
@@ -88,9 +89,9 @@ def _read_json_lines(train: pathlib.Path) -> dict[str, _Reviews]:
   for split in _SPLITS:
     texts, labels = [], []
     path = train.with_name(train.name.replace("train", split))
-    for where, item in files.json_lines(path):
-      texts.append(files.json_text(where, item))
-      labels.append(files.checked_label(where, item.get("label"), 2))
+    for where, item in disk.json_lines(path):
+      texts.append(disk.json_text(where, item))
+      labels.append(disk.checked_label(where, item.get("label"), 2))
     splits[split] = texts, labels
   return splits
 

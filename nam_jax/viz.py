@@ -12,6 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 # Told apart by people of all kinds of colour vision (Okabe & Ito 2008).
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
+_COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = "os^vD*PX"
 
 
 def accuracy_by_length(
@@ -78,4 +80,69 @@ def tape_heads(heads: np.ndarray, symbols: Sequence[str]) -> Figure:
         axes.set_title(f"tape {tape + 1}")
   figure.supxlabel("token")
   figure.colorbar(image, ax=grid, label="head")
+  return figure
+
+
+def answers(
+  outcomes: Mapping[str, Mapping[str, Mapping[str, float]]],
+) -> Figure:
+  """How queries of base and of novel classes are answered, one bar per head.
+
+  Args:
+    outcomes: kind of query -> head -> answer -> share in [0, 1]; the shares of
+      a head add up to 1, and the heads and the answers are the same for all.
+  """
+  heads = list(next(iter(outcomes.values())))
+  figure = Figure(figsize=(9, 1.6 + 0.32 * len(heads)), layout="constrained")
+  grid = figure.subplots(1, len(outcomes), sharey=True, squeeze=False)[0]
+  styles = ((BLUE, ""), (GREY, "//"), (ORANGE, "xx"))
+  for axes, (kind, by_head) in zip(grid, outcomes.items(), strict=True):
+    left = np.zeros(len(heads))
+    for i, name in enumerate(by_head[heads[0]]):
+      share = np.array([100 * by_head[head][name] for head in heads])
+      color, hatch = styles[i % len(styles)]
+      axes.barh(
+        heads,
+        share,
+        left=left,
+        color=color,
+        hatch=hatch,
+        edgecolor="white",
+        label=name,
+      )
+      left += share
+    axes.set(title=kind, xlabel="queries (%)", xlim=(0, 100))
+  grid[0].invert_yaxis()
+  handles, labels = grid[0].get_legend_handles_labels()
+  figure.legend(handles, labels, loc="outside upper center", ncols=3)
+  return figure
+
+
+def accuracy_by_shots(
+  curves: Mapping[str, Mapping[str, Mapping[int, tuple[float, float]]]],
+) -> Figure:
+  """Accuracy against the number of examples of a new class.
+
+  Args:
+    curves: metric -> head -> shots -> (accuracy, half the width of its
+      interval), both in [0, 1].
+  """
+  figure = Figure(figsize=(9, 4), layout="constrained")
+  grid = figure.subplots(1, len(curves), squeeze=False)[0]
+  for axes, (metric, by_head) in zip(grid, curves.items(), strict=True):
+    for i, (head, by_shots) in enumerate(by_head.items()):
+      shots = sorted(by_shots)
+      mean, error = 100 * np.array([by_shots[k] for k in shots]).T
+      axes.errorbar(
+        shots,
+        mean,
+        yerr=error,
+        color=_COLORS[i % len(_COLORS)],
+        marker=_MARKERS[i % len(_MARKERS)],
+        linestyle=("-", "--", ":")[i % 3],
+        label=head,
+      )
+    axes.set(title=metric, xlabel="shots", ylabel="accuracy (%)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+  grid[-1].legend()
   return figure

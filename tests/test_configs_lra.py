@@ -82,11 +82,10 @@ def test_every_preset_makes_a_real_step(file, preset):
     "label": rng.integers(0, task.num_classes, 4, np.int32),
   }
   optimizer = training.make_optimizer(config)
+  extra = dict(experiment.init_fn(jax.random.key(0)))
+  params = extra.pop("params")
   state = training.TrainState(
-    np.ones((), np.int32),
-    params := experiment.init_fn(jax.random.key(0))["params"],
-    optimizer.init(params),
-    {},
+    np.ones((), np.int32), params, optimizer.init(params), extra
   )
   before = jax.device_get(params)
   step = training.make_train_step(
@@ -116,6 +115,13 @@ def test_the_papers_image_schedule_follows_from_its_batch_size():
   assert config.warmup_steps == config.eval_every == 11_250
   config = make("cifar10").config
   assert (config.num_steps, config.steps_per_cycle) == (35_000, 35_000)
+
+
+def test_only_the_small_text_model_writes_means():
+  config = make("text", "nam,cpu").config
+  assert config.attention_kwargs == {"mean_writes": True}
+  for arg in ("nam", "nam,paper", "nam_erase,cpu", "linear,cpu"):
+    assert make("text", arg).config.attention_kwargs == {}
 
 
 def test_unknown_preset_is_named():

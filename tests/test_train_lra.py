@@ -10,7 +10,7 @@ import pytest
 import train_lra
 from nam_jax import training
 from tests import project_tree
-from tests.lra_tasks import writers
+from tests.files import writers
 
 # ml_collections loads config files in a way that Python 3.11 warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module")

@@ -15,6 +15,7 @@ token as well, from the memory they return.
 import math
 
 import jax
+import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
@@ -39,6 +40,9 @@ class NAMAttention(nn.Module):
     dropout_rate: of what the heads read.
     use_bias: whether the four projections have biases.
     dtype: of the projections; memories are float32 or wider.
+    mean_writes: write each of n real tokens with probability 1 / n, so that
+      the memory is their mean and reads do not grow with the length; only in
+      mode "bidirectional", and not in the paper.
   """
 
   num_heads: int
@@ -49,6 +53,7 @@ class NAMAttention(nn.Module):
   dropout_rate: float = 0.0
   use_bias: bool = False
   dtype: DTypeLike | None = None
+  mean_writes: bool = False
 
   def __post_init__(self):
     if self.mode not in MODES:
@@ -58,6 +63,10 @@ class NAMAttention(nn.Module):
         raise ValueError(
           f"{name} must lie between 0 and 1, got {getattr(self, name)}"
         )
+    if self.mean_writes and self.mode != "bidirectional":
+      raise ValueError(
+        f"mean_writes needs mode='bidirectional', got {self.mode!r}"
+      )
     super().__post_init__()
 
   @nn.compact
@@ -85,7 +94,8 @@ class NAMAttention(nn.Module):
       raise ValueError("mode='bidirectional' has no memory to carry on")
     q, k, v = projections.heads(self, x, "query", "key", "value")
     if self.mode == "bidirectional":
-      read = outer_product.outer_product_attention(q, k, v, mask=mask)
+      p_w = _shares(k.shape[:3], mask) if self.mean_writes else 1
+      read = outer_product.outer_product_attention(q, k, v, mask=mask, p_w=p_w)
     else:
       p_w, p_e = self._gates(x) if self.mode == "erase" else (1, 0)
       read, memory = chunked.memory_chunked(
@@ -119,3 +129,11 @@ class NAMAttention(nn.Module):
         ("erase_gate", self.initial_erase),
       )
     )
+
+
+def _shares(shape, mask):
+  """One over the number of real tokens, for each token and head [b s h]."""
+  if mask is None:
+    return 1 / shape[1]
+  count = jnp.maximum(jnp.sum(mask, axis=1, dtype=jnp.float32), 1)
+  return jnp.broadcast_to((1 / count)[:, None, None], shape)

@@ -117,11 +117,14 @@ class Classifier(nn.Module):
     tokens: what encodes each sequence.
     hidden: widths of the hidden layers of the head.
     num_classes: number of classes.
+    pool_norm: BatchNorm between the two. Means over a thousand tokens differ
+      little from each other; this takes away what all have in common.
   """
 
   tokens: TokenEncoder
   hidden: tuple[int, ...]
   num_classes: int
+  pool_norm: bool = False
 
   @nn.compact
   def __call__(
@@ -134,7 +137,10 @@ class Classifier(nn.Module):
     """Logits; dropout in training needs the rng `dropout`."""
     b = len(inputs)
     inputs, mask = (x.reshape(-1, x.shape[-1]) for x in (inputs, mask))
-    x = self.tokens(inputs, mask, train=train).reshape(b, -1)
+    x = self.tokens(inputs, mask, train=train)
+    if self.pool_norm:
+      x = nn.BatchNorm(not train, momentum=0.9, name="pool_norm")(x)
+    x = x.reshape(b, -1)
     for layer, width in enumerate(self.hidden):
       name = f"mlp{layer + 1}" if layer else "mlp"  # the benchmark's names
       x = nn.relu(nn.Dense(width, name=name)(x))

@@ -52,6 +52,7 @@ class Size:
   learn_pos_emb: bool = False
   classifier_pool: str = "CLS"
   compat: bool = False  # compute as the benchmark's own code does
+  pool_norm: bool = False  # BatchNorm of what is pooled; not the benchmark's
 
 
 class Kind(NamedTuple):
@@ -75,9 +76,11 @@ def linear(size: Size) -> Layer:
   )
 
 
-def nam(size: Size, *, mode: str) -> Layer:
-  """A neural attention memory; see `NAMAttention` for its modes."""
-  return _memory(nam_attention.NAMAttention, size, mode=mode)
+def nam(size: Size, *, mode: str, mean_writes: bool = False) -> Layer:
+  """A neural attention memory; see `NAMAttention` for modes and options."""
+  return _memory(
+    nam_attention.NAMAttention, size, mode=mode, mean_writes=mean_writes
+  )
 
 
 def local_blocks(size: Size, *, block_size: int = 50) -> Layer:
@@ -218,7 +221,7 @@ def make_classifier(
     zero_is_padding=size.compat,
   )
   hidden = (size.mlp_dim, size.mlp_dim // 2) if is_pair else (size.mlp_dim,)
-  return Classifier(tokens, hidden, num_classes)
+  return Classifier(tokens, hidden, num_classes, pool_norm=size.pool_norm)
 
 
 def _encoder(kind, size, options):

@@ -6,6 +6,7 @@ with `inputs`, `mask` (True at real tokens) and `label`.
 
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float, Int
 
 from nam_jax.training import losses, step
 
@@ -14,16 +15,16 @@ def make_loss_fn(model: nn.Module) -> step.LossFn:
   """Cross-entropy, and the accuracy beside it; see `step`."""
 
   def loss_fn(params, extra, batch, key):
-    logits = model.apply(
+    logits, new_extra = model.apply(
       {"params": params, **extra},
       batch["inputs"],
       batch["mask"],
       train=True,
       rngs={"dropout": key},
+      mutable=list(extra),
     )
-    every_row = jnp.ones(batch["label"].shape, bool)
-    metrics = _metrics(logits, batch["label"], every_row)
-    return metrics.pop("loss"), (metrics, extra)
+    loss, metrics = loss_and_metrics(logits, batch["label"])
+    return loss, (metrics, new_extra)
 
   return loss_fn
 
@@ -38,6 +39,14 @@ def make_metric_fn(model: nn.Module) -> step.MetricFn:
     return _metrics(logits, batch["label"], batch["row_mask"])
 
   return metric_fn
+
+
+def loss_and_metrics(
+  logits: Float[Array, "*b y"], labels: Int[Array, "*b"]
+) -> tuple[losses.Pair, step.Metrics]:
+  """What a `LossFn` returns about rows that all count."""
+  metrics = _metrics(logits, labels, jnp.ones(labels.shape, bool))
+  return metrics.pop("loss"), metrics
 
 
 def _metrics(logits, labels, rows):

@@ -5,6 +5,7 @@ them can be imported side by side. Mistakes end with one line and status 2.
 """
 
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,15 +22,17 @@ _MISTAKES = (ValueError, TypeError, AttributeError, KeyError, OSError)
 
 
 def make_flags(
-  default_config: str, argv: Sequence[str], folder: str = "workdir"
+  script: str, default_config: str, argv: Sequence[str], folder: str = "workdir"
 ) -> flags.FlagValues:
   """The flags that all scripts share: --config, --test_only and the folder.
 
   Args:
-    default_config: a config file and its argument.
+    script: the script's file.
+    default_config: a config file, from the script's folder, and its argument.
     argv: the command line.
     folder: name of the flag for the run's folder.
   """
+  here = os.path.relpath(os.path.dirname(os.path.abspath(script)))
   values = flags.FlagValues()
   flags.DEFINE_string(
     folder,
@@ -46,7 +49,7 @@ def make_flags(
   with user_errors():
     config_flags.DEFINE_config_file(
       "config",
-      default_config,
+      os.path.normpath(os.path.join(here, default_config)),
       "config file and its argument; --config.<key>=<value> changes a key",
       flag_values=values,
       lock_config=False,

@@ -63,10 +63,13 @@ def make_train_step(
     parts = _split(batch, config.accumulate_steps)
     keys = jax.random.split(key, config.accumulate_steps)
     zeros = jax.tree.map(jnp.zeros_like, state.params)
-    (gradient, extra), metrics = lax.scan(
-      add_part, (zeros, state.extra), (parts, keys)
-    )
-    metrics = jax.tree.map(lambda x: x.sum(axis=0), metrics)
+    start = (zeros, state.extra)
+    if config.accumulate_steps == 1:  # convolutions in loops are slow on a CPU
+      only = jax.tree.map(lambda x: x[0], (parts, keys))
+      (gradient, extra), metrics = add_part(start, only)
+    else:
+      (gradient, extra), metrics = lax.scan(add_part, start, (parts, keys))
+      metrics = jax.tree.map(lambda x: x.sum(axis=0), metrics)
     weight = metrics["loss"][1]
     weight = jnp.where(weight > 0, weight, 1)
     gradient = jax.tree.map(lambda g: g / weight.astype(g.dtype), gradient)

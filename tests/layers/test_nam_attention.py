@@ -54,6 +54,28 @@ def test_padding_never_changes_a_real_output(mode):
   assert_agree(long[:, :20], short, 1e-5)
 
 
+def test_mean_writes_are_the_mean_of_the_real_tokens():
+  rng = Random()
+  x, length = rng.normal(3, 9, 8), np.array([4, 9, 0])
+  mask = np.arange(9)[None] < length[:, None]
+  layer, variables = made("bidirectional", x, mean_writes=True)
+  output = layer.apply(variables, x, mask=jnp.asarray(mask))
+  p = jax.tree.map(np.asarray, variables["params"])
+  q, k, v = (
+    np.tensordot(np.asarray(x), p[name]["kernel"], 1)
+    for name in ("query", "key", "value")
+  )
+  q, k = (a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (q, k))
+  expected = np.zeros_like(output)
+  for b, h in np.ndindex(2, 2):  # the third row has no real token
+    n = length[b]
+    M = np.mean([np.outer(v[b, t, h], k[b, t, h]) for t in range(n)], axis=0)
+    expected[b, :n] += q[b, :n, h] @ M.T @ p["out"]["kernel"][h]
+  assert_agree(output, expected, 1e-5)
+  whole = layer.apply(variables, x)
+  assert_agree(whole[1], output[1], 1e-5)
+
+
 @pytest.mark.parametrize("mode", ["causal", "erase"])
 def test_token_by_token_equals_the_whole_sequence(mode):
   x = Random().normal(2, 9, 8)
@@ -130,6 +152,10 @@ def test_dropout_is_on_in_training_only():
     ({"mode": "backward"}, r"mode must be one of .* got 'backward'"),
     ({"initial_write": 1.5}, r"initial_write must lie .* got 1.5"),
     ({"initial_erase": 0.0}, r"initial_erase must lie .* got 0.0"),
+    (
+      {"mode": "causal", "mean_writes": True},
+      r"mean_writes needs mode='bidirectional', got 'causal'",
+    ),
   ],
 )
 def test_bad_fields_are_refused_when_the_layer_is_made(fields, message):

@@ -1,4 +1,4 @@
-"""CIFAR-10 from every format, gray, and pickles that are never run."""
+"""CIFAR-10 from every format, gray."""
 
 import os
 import pathlib
@@ -7,8 +7,9 @@ import struct
 import numpy as np
 import pytest
 
-from lra_tasks import files, image, inert_pickle, task
-from tests.lra_tasks import writers
+from lra_tasks import image
+from nam_jax.files import errors, official
+from tests.files import writers
 
 ROWS = 4
 BATCHES = {
@@ -48,7 +49,7 @@ def write_npz(path, **changes):
 
 
 def error_of(data_dir):
-  with pytest.raises(task.DataError) as caught:
+  with pytest.raises(errors.DataError) as caught:
     image.make_task(data_dir)
   return str(caught.value)
 
@@ -138,7 +139,7 @@ def test_a_wrong_batch_is_named(tmp_path, name, data, complaint):
   for message in (error_of(tmp_path), error_of(tmp_path / "folder")):
     assert complaint in message
     assert name.removesuffix(".bin") in message
-  assert files.CIFAR10_BINARY.md5 in error_of(tmp_path)
+  assert official.CIFAR10_BINARY.md5 in error_of(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -166,32 +167,6 @@ def test_without_data_the_error_tells_what_to_fetch(tmp_path):
   assert str(tmp_path / "cifar10") in message
 
 
-@pytest.mark.parametrize(
-  "pickle",
-  [
-    b"cos\nsystem\n(S'true'\ntR.",
-    b"\x80\x02cbuiltins\neval\nU\x01\x31\x85R.",
-    b"\x80\x04\x8c\x08builtins\x8c\x04exec\x93\x8c\x00\x85R.",
-    b"\x80\x02cnumpy\nload\nU\x01a\x85R.",
-    b"\x80\x02}b.",
-    b"\x80\x02]K\x01s.",
-    b"\x80\x02}]K\x01s.",
-    b"\x80\x02K\x01K\x02R.",
-    b"\x80\x02(.",
-    b"\x80\x02.",
-    b"\x80\x02K\x01",
-    b"S'\\+'\n.",
-    b"\x80\x02h\x05.",
-    b"\x80\x02cnumpy\ndtype\n\x81.",
-    b"",
-    b"not a pickle",
-  ],
-)
-def test_pickles_of_anything_but_plain_data_are_refused(pickle):
-  with pytest.raises(task.DataError, match="refused"):
-    inert_pickle.load(pickle)
-
-
 def test_a_pickle_that_is_no_batch_is_refused(tmp_path):
   good = writers.cifar_python(*BATCHES["test_batch"])
   long = struct.pack("<i", ROWS * 3072)
@@ -210,32 +185,6 @@ def test_a_pickle_that_is_no_batch_is_refused(tmp_path):
     assert "test_batch: " in error_of(tmp_path)
 
 
-def test_arrays_of_later_pickles_are_read():
-  expected = [[0, 1, 200], [3, 4, 5]]
-  dtype = b"\x8c\x05numpy\x8c\x05dtype\x93\x8c\x02u1\x89\x88\x87R"
-  state = b"(K\x03\x8c\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
-  buffer = b"\x96" + struct.pack("<Q", 6) + bytes(expected[0] + expected[1])
-  fifth = (
-    b"\x80\x05\x8c\x13numpy._core.numeric\x8c\x0b_frombuffer\x93("
-    + buffer
-    + dtype
-    + state
-    + b"K\x02K\x03\x86\x8c\x01CtR."
-  )
-  text = "\x00\x01\xc8\x03\x04\x05".encode()
-  second = (
-    b"\x80\x02cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\n"
-    b"K\x00\x85C\x01b\x87R(K\x01K\x02K\x03\x86cnumpy\ndtype\nX\x02\x00\x00\x00u1"
-    b"\x89\x88\x87R\x89c_codecs\nencode\nX"
-    + struct.pack("<I", len(text))
-    + text
-    + b"X\x06\x00\x00\x00latin1\x86Rtb."
-  )
-  for pickle in (fifth, second):
-    matrix = inert_pickle.bytes_matrix(inert_pickle.load(pickle))
-    assert matrix.tolist() == expected
-
-
 @pytest.mark.parametrize("archive", [*ARCHIVES, "cifar10_gray.npz", "pickle"])
 def test_damaged_files_load_right_or_not_at_all(tmp_path, archive):
   if archive in ARCHIVES:
@@ -252,7 +201,7 @@ def test_damaged_files_load_right_or_not_at_all(tmp_path, archive):
     path.write_bytes(data)
     try:
       test = image.make_task(tmp_path).test
-    except task.DataError:
+    except errors.DataError:
       continue
     assert len(test) == len(whole)
     if archive != "pickle":  # has no checksum

@@ -8,7 +8,7 @@ import pytest
 
 from lra_tasks import inspect
 from tests import project_tree
-from tests.lra_tasks import writers
+from tests.files import writers
 
 
 def shown(capsys, *arguments):

@@ -8,7 +8,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from lra_tasks import listops, listops_generator, listops_trees, task
+from lra_tasks import listops, listops_generator, listops_trees
+from nam_jax.files import errors
 from tests.lra_tasks import listops_text
 
 SHORT = {"min_length": 3, "num_train": 40, "num_validation": 5, "num_test": 6}
@@ -130,16 +131,16 @@ def test_line_ends_of_both_kinds_are_read(data_dir):
 def test_malformed_files_are_named_with_the_line(data_dir, text, message):
   text = text if isinstance(text, bytes) else text.encode()
   (data_dir / "basic_test.tsv").write_bytes(text)
-  with pytest.raises(task.DataError, match=message) as caught:
+  with pytest.raises(errors.DataError, match=message) as caught:
     listops.make_task(data_dir)
   assert str(data_dir / "basic_test.tsv") in str(caught.value)
 
 
 def test_missing_files_are_named(data_dir, tmp_path):
   (data_dir / "basic_val.tsv").unlink()
-  with pytest.raises(task.DataError, match=r"basic_val\.tsv: no such file"):
+  with pytest.raises(errors.DataError, match=r"basic_val\.tsv: no such file"):
     listops.make_task(data_dir)
-  with pytest.raises(task.DataError, match=r"lra_release\.gz"):
+  with pytest.raises(errors.DataError, match=r"lra_release\.gz"):
     listops.make_task(tmp_path / "elsewhere")
 
 

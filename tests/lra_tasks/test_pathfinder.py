@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lra_tasks import pathfinder, prepared, task
+from lra_tasks import pathfinder
+from nam_jax.files import errors, pictures
 
 NAME = "pathfinder32_hard"
 FOLDER = "pathfinder32/curv_contour_length_14"
@@ -79,7 +80,7 @@ def test_folders_are_found_where_the_archive_has_them(folder, above):
   ],
 )
 def test_each_difficulty_has_its_folder(folder, name, other):
-  with pytest.raises(task.DataError, match=other):
+  with pytest.raises(errors.DataError, match=other):
     make_task(folder, name)
   folder.rename(folder.parents[1] / other)
   assert len(numbers(make_task(folder, name))) == 12
@@ -87,10 +88,10 @@ def test_each_difficulty_has_its_folder(folder, name, other):
 
 def test_images_are_decoded_once_until_the_folder_changes(folder, monkeypatch):
   expected = numbers(make_task(folder))
-  decode = prepared.pixels
-  monkeypatch.setattr(prepared, "pixels", None)
+  decode = pictures.png
+  monkeypatch.setattr(pictures, "png", None)
   assert numbers(make_task(folder)) == expected
-  monkeypatch.setattr(prepared, "pixels", decode)
+  monkeypatch.setattr(pictures, "png", decode)
   (folder / "metadata" / "11.npy").unlink()
   assert sorted(numbers(make_task(folder))) == list(range(11))
   changed = folder / "imgs" / "4" / "new.png"
@@ -132,7 +133,7 @@ def test_unreadable_images_are_named(folder, damage, message):
     Image.fromarray(np.zeros((16, 16), np.uint8)).save(path)
   else:
     Image.fromarray(np.zeros((32, 32, 3), np.uint8)).save(path)
-  with pytest.raises(task.DataError, match=message) as caught:
+  with pytest.raises(errors.DataError, match=message) as caught:
     make_task(folder)
   assert str(path) in str(caught.value)
 
@@ -143,14 +144,16 @@ def test_unreadable_images_are_named(folder, damage, message):
 def test_malformed_metadata_are_named_with_the_line(folder, line):
   path = folder / "metadata" / "3.npy"
   path.write_text(path.read_text() + line, encoding="latin-1")
-  with pytest.raises(task.DataError, match=r"3\.npy, line 2: expected folder"):
+  with pytest.raises(
+    errors.DataError, match=r"3\.npy, line 2: expected folder"
+  ):
     make_task(folder)
 
 
 def test_a_folder_without_metadata_is_named(folder):
   for path in (folder / "metadata").iterdir():
     path.unlink()
-  with pytest.raises(task.DataError, match=r"length_14: no metadata"):
+  with pytest.raises(errors.DataError, match=r"length_14: no metadata"):
     make_task(folder)
 
 
@@ -175,7 +178,7 @@ def test_npz_files_are_shuffled_and_split(tmp_path, place):
 def test_an_npz_file_of_something_else_is_not_taken(tmp_path, names):
   for name in names:
     write_npz(tmp_path / "pathfinder32" / f"{name}.npz")
-  with pytest.raises(task.DataError, match=r"neither pathfinder32_hard\.npz"):
+  with pytest.raises(errors.DataError, match=r"neither pathfinder32_hard\.npz"):
     pathfinder.make_task(NAME, tmp_path)
 
 
@@ -191,14 +194,14 @@ def test_an_npz_file_of_something_else_is_not_taken(tmp_path, names):
 def test_malformed_npz_files_are_named(tmp_path, arrays, message):
   path = tmp_path / f"{NAME}.npz"
   write_npz(path, **arrays)
-  with pytest.raises(task.DataError, match=message) as caught:
+  with pytest.raises(errors.DataError, match=message) as caught:
     pathfinder.make_task(NAME, tmp_path)
   assert str(path) in str(caught.value)
 
 
 def test_missing_data_and_unknown_names_are_explained(tmp_path):
   for data_dir in (None, tmp_path):
-    with pytest.raises(task.DataError, match=r"lra_release\.gz.*_generator"):
+    with pytest.raises(errors.DataError, match=r"lra_release\.gz.*_generator"):
       pathfinder.make_task(NAME, data_dir)
   with pytest.raises(ValueError, match="pathfinder32_easy"):
     pathfinder.make_task("pathfinder48_easy", tmp_path)

@@ -4,8 +4,9 @@ import pathlib
 
 import pytest
 
-from lra_tasks import registry, task
-from tests.lra_tasks import writers
+from lra_tasks import registry
+from nam_jax.files import errors
+from tests.files import writers
 
 
 def write_reviews(folder):
@@ -85,7 +86,7 @@ def test_settings_that_a_task_does_not_take_are_named(
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path):
   for data_dir in (tmp_path / "nowhere", writers.write(tmp_path / "file", "a")):
     with pytest.raises(
-      task.DataError, match=f"{data_dir.name}: no such folder"
+      errors.DataError, match=f"{data_dir.name}: no such folder"
     ):
       registry.make_task("imdb_reviews", data_dir)
 
@@ -93,5 +94,5 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path):
 @pytest.mark.parametrize("name", sorted(set(registry.TASKS) - {"basic"}))
 def test_tasks_without_files_tell_what_to_fetch(tmp_path, name):
   for data_dir in (None, tmp_path):
-    with pytest.raises(task.DataError, match=r"https://.*gz"):
+    with pytest.raises(errors.DataError, match=r"https://.*gz"):
       registry.make_task(name, data_dir)

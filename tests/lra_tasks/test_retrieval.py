@@ -8,8 +8,9 @@ import pathlib
 import numpy as np
 import pytest
 
-from lra_tasks import retrieval, task, text
-from tests.lra_tasks import writers
+from lra_tasks import retrieval, text
+from nam_jax.files import errors
+from tests.files import writers
 
 AAN_LINES = [
   b'1.0\tP05-1066\tJ93-2003\tA "quoted\xff text\tbb',
@@ -37,7 +38,7 @@ def decoded(row):
 
 
 def error_of(data_dir):
-  with pytest.raises(task.DataError) as caught:
+  with pytest.raises(errors.DataError) as caught:
     retrieval.make_task(data_dir)
   return str(caught.value)
 
@@ -183,7 +184,7 @@ def test_damaged_files_raise_nothing_but_data_errors(tmp_path, file):
     (tmp_path / file).write_bytes(data)
     try:
       outcomes.add(len(retrieval.make_task(tmp_path).train))
-    except task.DataError:
+    except errors.DataError:
       outcomes.add("error")
   assert outcomes == {"error", 2}
 

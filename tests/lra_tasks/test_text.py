@@ -8,8 +8,9 @@ import pathlib
 import numpy as np
 import pytest
 
-from lra_tasks import files, task, text
-from tests.lra_tasks import writers
+from lra_tasks import text
+from nam_jax.files import errors, official
+from tests.files import writers
 
 TEXTS = [
   {"text": "A caf\u00e9.", "label": 1},
@@ -27,7 +28,7 @@ def write_json_lines(folder, suffix="", packer=bytes):
 
 
 def error_of(data_dir, **settings):
-  with pytest.raises(task.DataError) as caught:
+  with pytest.raises(errors.DataError) as caught:
     text.make_task(data_dir, **settings)
   return str(caught.value)
 
@@ -185,8 +186,8 @@ def test_a_truncated_archive_is_told_from_the_official_one(tmp_path):
   path.write_bytes(path.read_bytes()[:-9])
   message = error_of(tmp_path)
   assert f"{path}: the archive is damaged" in message
-  assert files.IMDB.md5 in message
-  assert f"fetch it again from {files.IMDB.url}" in message
+  assert official.IMDB.md5 in message
+  assert f"fetch it again from {official.IMDB.url}" in message
 
 
 def test_an_archive_packed_after_truncation_is_an_error(tmp_path):
@@ -205,7 +206,7 @@ def test_a_damaged_archive_loads_right_or_not_at_all(tmp_path):
     path.write_bytes(data)
     try:
       a_task = text.make_task(tmp_path)
-    except task.DataError:
+    except errors.DataError:
       continue
     np.testing.assert_array_equal(a_task.train[0]["inputs"], whole)
     assert (len(a_task.train), len(a_task.test)) == (4, 4)
@@ -221,7 +222,7 @@ def test_damaged_json_lines_raise_nothing_but_data_errors(tmp_path, suffix):
     path.write_bytes(data)
     try:
       outcomes.add(len(text.make_task(tmp_path).train))
-    except task.DataError:
+    except errors.DataError:
       outcomes.add("error")
   assert "error" in outcomes
   assert outcomes <= ({"error", 3} if suffix else {"error", 1, 2, 3, 4})

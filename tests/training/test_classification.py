@@ -50,3 +50,24 @@ def test_training_uses_dropout_and_counts_every_row():
     assert list(metrics) == ["accuracy"]
     losses.add(float(total))
   assert len(losses) > 1
+
+
+class Running(nn.Module):
+  """Logits (0, 1), and a variable that counts the calls in training."""
+
+  @nn.compact
+  def __call__(self, inputs, mask, *, train=False):
+    calls = self.variable("batch_stats", "calls", lambda: jnp.zeros(()))
+    if train:
+      calls.value += 1
+    return jnp.tile(jnp.array([[0.0, 1.0]]), (len(inputs), 1))
+
+
+def test_training_returns_the_variables_that_the_model_changed():
+  loss_fn = classification.make_loss_fn(Running())
+  extra = {"batch_stats": {"calls": jnp.full((), 2.0)}}
+  _, (_, extra) = jax.jit(loss_fn)({}, extra, batch(), jax.random.key(0))
+  assert extra == {"batch_stats": {"calls": 3.0}}
+  metric_fn = classification.make_metric_fn(Running())
+  rows = batch(row_mask=np.ones(3, bool))
+  assert jax.jit(metric_fn)({}, extra, rows)["accuracy"] == (2, 3)

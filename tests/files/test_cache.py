@@ -2,7 +2,7 @@
 
 import pytest
 
-from lra_tasks import cache, task
+from nam_jax.files import cache, errors
 
 
 @pytest.fixture(autouse=True)
@@ -69,5 +69,5 @@ def test_the_folder_of_a_faster_process_is_taken():
 
 def test_a_place_that_cannot_be_written_is_named(cache_home):
   (cache_home / "nam-jax").touch()
-  with pytest.raises(task.DataError, match=r"nam-jax.*XDG_CACHE_HOME"):
+  with pytest.raises(errors.DataError, match=r"nam-jax.*XDG_CACHE_HOME"):
     kept_number(1)

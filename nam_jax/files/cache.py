@@ -4,6 +4,7 @@ They are in nam-jax below $XDG_CACHE_HOME, or below ~/.cache, and may be deleted
 at any time.
 """
 
+import hashlib
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ import tempfile
 import zlib
 from collections.abc import Callable
 
-from lra_tasks import task
+from nam_jax.files import errors
 
 _SEAL = "checksums.json"
 
@@ -43,10 +44,15 @@ def keep(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
       (partial / _SEAL).write_text(json.dumps(_checksums(partial)))
       _rename(partial, final)
   except OSError as error:
-    raise task.DataError(
+    raise errors.DataError(
       f"cannot write {final}: {error}; XDG_CACHE_HOME chooses another place"
     ) from error
   return final
+
+
+def digest(*state: object) -> str:
+  """A short name for what a folder is made from, such as paths and times."""
+  return hashlib.sha256(repr(state).encode()).hexdigest()[:16]
 
 
 def _root() -> pathlib.Path:

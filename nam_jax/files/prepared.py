@@ -8,18 +8,13 @@ A split is a few files of examples, in one of two formats:
 and dataset_info.json tells how many examples each file has.
 """
 
-import io
 import json
 import pathlib
 import re
 import reprlib
-import struct
-import zlib
 from collections.abc import Iterator
 
-import numpy as np
-
-from lra_tasks import files, task, tfrecord
+from nam_jax.files import disk, errors, tfrecord
 
 
 def examples(
@@ -32,7 +27,7 @@ def examples(
     is_array_record = ".array_record-" in path.name
     records = (_array_records if is_array_record else tfrecord.records)(path)
     if length not in (None, len(records)):
-      raise files.damaged(
+      raise disk.damaged(
         path, f"has {len(records)} records, dataset_info.json says {length}"
       )
     for number, record in enumerate(records):
@@ -40,7 +35,7 @@ def examples(
       try:
         example = tfrecord.parse(record)
       except ValueError as error:
-        raise task.DataError(f"{where}: not an Example: {error}") from error
+        raise errors.DataError(f"{where}: not an Example: {error}") from error
       yield where, example
 
 
@@ -50,37 +45,19 @@ def content(where: str, example: tfrecord.Example, name: str) -> bytes:
     case [bytes(value)] if value:
       return value
     case other:
-      raise task.DataError(
+      raise errors.DataError(
         f"{where}: expected bytes as the feature {name},"
         f" got {reprlib.repr(other)}"
       )
 
 
-def label(where: str, example: tfrecord.Example, num_classes: int) -> int:
-  """The feature `label`."""
-  values = example.get("label", [])
+def label(
+  where: str, example: tfrecord.Example, num_classes: int, name: str = "label"
+) -> int:
+  """The feature of this name, a class."""
+  values = example.get(name, [])
   value = values[0] if len(values) == 1 else values
-  return files.checked_label(where, value, num_classes)
-
-
-def pixels(where: str, png: bytes) -> np.ndarray:
-  """The pixels of a PNG image, uint8 [height width channels] if in color."""
-  try:
-    from PIL import Image
-  except ImportError as error:
-    raise task.DataError(f"{where}: PNG needs the package pillow") from error
-  try:
-    with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
-      return np.asarray(image)
-  except (
-    OSError,
-    SyntaxError,
-    ValueError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
-  ) as error:
-    raise task.DataError(f"{where}: not a PNG image: {error}") from error
+  return disk.checked_label(where, value, num_classes)
 
 
 def _shards(folder: pathlib.Path, name: str, split: str) -> list[pathlib.Path]:
@@ -90,7 +67,7 @@ def _shards(folder: pathlib.Path, name: str, split: str) -> list[pathlib.Path]:
   )
   found = sorted(p for p in folder.iterdir() if pattern.fullmatch(p.name))
   if not found:
-    raise task.DataError(
+    raise errors.DataError(
       f"{folder}: no {name}-{split}.tfrecord-00000-of-... (or .array_record-)"
     )
   kind, _, total = pattern.fullmatch(found[0].name).groups()
@@ -100,7 +77,7 @@ def _shards(folder: pathlib.Path, name: str, split: str) -> list[pathlib.Path]:
   ]
   for path in shards:
     if path not in found:
-      raise task.DataError(f"{path}: no such file, but {found[0].name}")
+      raise errors.DataError(f"{path}: no such file, but {found[0].name}")
   return shards
 
 
@@ -112,12 +89,12 @@ def _lengths(
   if not path.exists():
     return [None] * shards
   try:
-    splits = {s["name"]: s for s in json.loads(files.read(path))["splits"]}
+    splits = {s["name"]: s for s in json.loads(disk.read(path))["splits"]}
     lengths = [int(length) for length in splits[split]["shardLengths"]]
   except (ValueError, KeyError, TypeError, RecursionError) as error:
-    raise files.damaged(path, f"no shardLengths of {split}") from error
+    raise disk.damaged(path, f"no shardLengths of {split}") from error
   if len(lengths) != shards:
-    raise files.damaged(
+    raise disk.damaged(
       path, f"says {len(lengths)} files of {split}, there are {shards}"
     )
   return lengths
@@ -127,11 +104,11 @@ def _array_records(path: pathlib.Path) -> list[bytes]:
   try:
     from array_record.python import array_record_module
   except ImportError as error:
-    raise task.DataError(f"{path}: needs the package array_record") from error
+    raise errors.DataError(f"{path}: needs the package array_record") from error
   try:
     reader = array_record_module.ArrayRecordReader(str(path))
     records = reader.read_all()
     reader.close()
   except (RuntimeError, ValueError, IndexError) as error:
-    raise files.damaged(path, error) from error
+    raise disk.damaged(path, error) from error
   return records

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lra_tasks import files
+from nam_jax.files import disk
 
 # Name of a feature -> its values; features of floats have none.
 Example = dict[str, list[bytes | int]]
@@ -24,21 +24,21 @@ _BLOCK = 4096
 
 def records(path: pathlib.Path) -> list[bytes]:
   """The records of a file, all checked."""
-  data = files.read(path)
+  data = disk.read(path)
   found, start = [], 0
   while start < len(data):
     where = f"record {len(found)}"
     try:
       length, checksum = _HEADER.unpack_from(data, start)
       if masked_crc32c(data[start : start + 8]) != checksum:
-        raise files.damaged(path, f"{where}: wrong checksum of its length")
+        raise disk.damaged(path, f"{where}: wrong checksum of its length")
       start += _HEADER.size
       end = start + length
       (checksum,) = _FOOTER.unpack_from(data, end)
     except struct.error as error:
-      raise files.damaged(path, f"{where}: the file breaks off") from error
+      raise disk.damaged(path, f"{where}: the file breaks off") from error
     if masked_crc32c(data[start:end]) != checksum:
-      raise files.damaged(path, f"{where}: wrong checksum of its data")
+      raise disk.damaged(path, f"{where}: wrong checksum of its data")
     found.append(data[start:end])
     start = end + _FOOTER.size
   return found

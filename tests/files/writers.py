@@ -115,6 +115,39 @@ def _short(text: bytes) -> bytes:
   return b"U" + bytes([len(text)]) + text
 
 
+def python2_pickle(value: dict) -> bytes:
+  """Plain data and uint8 arrays in the instructions that Python 2 writes."""
+  return b"\x80\x02" + _pickled(value) + b"."
+
+
+def _pickled(value: object) -> bytes:
+  match value:
+    case dict():
+      items = b"".join(_pickled(k) + _pickled(v) for k, v in value.items())
+      return b"}(" + items + b"u"
+    case list():
+      return b"](" + b"".join(map(_pickled, value)) + b"e"
+    case tuple():
+      return b"(" + b"".join(map(_pickled, value)) + b"t"
+    case int():
+      return b"J" + struct.pack("<i", value)
+    case str():
+      return _short(value.encode())
+    case np.ndarray():
+      kind = b"cnumpy\ndtype\n" + _short(b"u1") + b"K\x00K\x01\x87R"
+      state = b"(K\x03" + _short(b"|") + b"NNN" + _pickled((-1, -1))[1:-1]
+      data = value.tobytes()
+      return (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85"
+        + _short(b"b")
+        + b"\x87R(K\x01"
+        + _pickled(value.shape)
+        + (kind + state + b"K\x00tb\x89T" + struct.pack("<i", len(data)))
+        + (data + b"tb")
+      )
+  raise TypeError(value)
+
+
 def png(pixels: np.ndarray) -> bytes:
   stream = io.BytesIO()
   Image.fromarray(pixels).save(stream, "PNG")

@@ -7,13 +7,14 @@ everything else is refused.
 """
 
 import dataclasses
+import math
 import pickletools
 import warnings
 from typing import Any
 
 import numpy as np
 
-from lra_tasks import task
+from nam_jax.files import errors
 
 _CALLABLES = {
   "numpy ndarray": "ndarray",
@@ -53,36 +54,51 @@ def load(data: bytes) -> Any:
         machine.run(instruction.name, argument)
     (result,) = machine.stack
   except (ValueError, TypeError, IndexError, KeyError, Warning) as error:
-    raise task.DataError(f"the pickle is refused: {error}") from error
+    raise errors.DataError(f"the pickle is refused: {error}") from error
   return result
 
 
-def bytes_matrix(value: Any) -> np.ndarray:
-  """The uint8 array with two axes that a `Call` stands for."""
+def field(value: Any, key: str) -> Any:
+  """An entry of a dict, which Python 2 may have written with bytes as keys."""
+  if not isinstance(value, dict):
+    raise errors.DataError("expected a dict")
+  if key in value:
+    return value[key]
+  if key.encode() in value:
+    return value[key.encode()]
+  raise errors.DataError(f"expected a dict with {key}")
+
+
+def integers(value: Any, name: str) -> np.ndarray:
+  """A list of integers as an array, int64 [n]."""
+  if not isinstance(value, list) or {type(i) for i in value} - {int}:
+    raise errors.DataError(f"expected a list of integers as {name}")
+  try:
+    return np.array(value, np.int64)
+  except OverflowError as error:
+    raise errors.DataError(f"{name}: an integer is too large") from error
+
+
+def bytes_array(value: Any, axes: int) -> np.ndarray:
+  """The uint8 array with so many axes that a `Call` stands for."""
   match value:
     case Call(
       "reconstruct",
-      state=(
-        _,
-        (rows, columns),
-        Call("dtype", (kind, *_)),
-        int(is_fortran),
-        data,
-      ),
-    ):
+      state=(_, tuple(shape), Call("dtype", (kind, *_)), int(is_fortran), data),
+    ) if len(shape) == axes:
       order = "F" if is_fortran else "C"
     case Call(
-      "frombuffer", (data, Call("dtype", (kind, *_)), (rows, columns), "C")
-    ):
+      "frombuffer", (data, Call("dtype", (kind, *_)), tuple(shape), "C")
+    ) if len(shape) == axes:
       order = "C"
     case _:
-      raise task.DataError("expected a numpy array with two axes")
+      raise errors.DataError(f"expected a numpy array with {axes} axes")
   if kind not in _UINT8 or not isinstance(data, bytes | bytearray):
-    raise task.DataError("expected a numpy array of uint8")
-  sizes = type(rows) is type(columns) is int and rows > 0 and columns > 0
-  if not sizes or rows * columns != len(data):
-    raise task.DataError(f"the array's shape does not fit {len(data)} bytes")
-  return np.frombuffer(data, np.uint8).reshape(rows, columns, order=order)
+    raise errors.DataError("expected a numpy array of uint8")
+  sizes = all(type(size) is int and size > 0 for size in shape)
+  if not sizes or math.prod(shape) != len(data):
+    raise errors.DataError(f"the array's shape does not fit {len(data)} bytes")
+  return np.frombuffer(data, np.uint8).reshape(shape, order=order)
 
 
 class _Machine:

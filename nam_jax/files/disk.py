@@ -1,4 +1,4 @@
-"""Finding and opening data files; whatever is wrong is a `task.DataError`."""
+"""Finding and opening data files; whatever is wrong is a `DataError`."""
 
 import gzip
 import hashlib
@@ -14,37 +14,12 @@ import tarfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
-from lra_tasks import task
-
-
-class Official(NamedTuple):
-  """Where an archive is published, and the checksum of the true one."""
-
-  url: str
-  md5: str
-
-
-IMDB = Official(
-  "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-  "7c2ac02c03563afcf9b574c7e56c153a",
-)
-CIFAR10_BINARY = Official(
-  "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-  "c32a1d4ab5d03f1284b67883e8d87530",
-)
-CIFAR10_PYTHON = Official(
-  "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-  "c58f30108f718f92721af3b95e74349a",
-)
-_OFFICIAL = {
-  os.path.basename(archive.url): archive
-  for archive in (IMDB, CIFAR10_BINARY, CIFAR10_PYTHON)
-}
+from nam_jax.files import errors, official
 
 # What the readers of the standard library raise at damaged files.
 _DAMAGE = (
@@ -82,7 +57,7 @@ def find(
   folders, patterns = list(folders), list(patterns)
   wanted = ", ".join(patterns)
   if data_dir is None:
-    raise task.DataError(
+    raise errors.DataError(
       f"{name} needs data_dir, a folder with one of {wanted}. {advice}"
     )
   for folder in folders:
@@ -91,27 +66,27 @@ def find(
       if found:
         return found[-1], pattern
   places = ", ".join(str(data_dir / folder) for folder in folders)
-  raise task.DataError(
+  raise errors.DataError(
     f"no data of {name}: looked for {wanted} in {places}. {advice}"
   )
 
 
-def damaged(path: pathlib.Path, why: object) -> task.DataError:
+def damaged(path: pathlib.Path, why: object) -> errors.DataError:
   """An error about a file; for a known archive, whether it is the true one."""
   message = f"{path}: {why}"
-  official = _OFFICIAL.get(path.name)
+  true = official.BY_NAME.get(path.name)
   # A file without leave to read it has no checksum to compare.
-  if official and path.is_file() and os.access(path, os.R_OK):
+  if true and path.is_file() and os.access(path, os.R_OK):
     with path.open("rb") as file:
       md5 = hashlib.file_digest(file, "md5").hexdigest()
-    if md5 == official.md5:
+    if md5 == true.md5:
       message += "; the file is the official one, by its MD5"
     else:
       message += (
-        f"; the file has the MD5 {md5}, the official one {official.md5}: if it"
-        f" is incomplete, fetch it again from {official.url}"
+        f"; the file has the MD5 {md5}, the official one {true.md5}: if it"
+        f" is incomplete, fetch it again from {true.url}"
       )
-  return task.DataError(message)
+  return errors.DataError(message)
 
 
 def read(path: pathlib.Path) -> bytes:
@@ -130,7 +105,7 @@ def lines(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
   openers = {".gz": gzip.open, ".xz": lzma.open}
   number = 0
   if not path.exists():
-    raise task.DataError(f"{path}: no such file")
+    raise errors.DataError(f"{path}: no such file")
   try:
     with openers.get(path.suffix, open)(path, "rb") as file:
       for number, line in enumerate(file, start=1):
@@ -147,11 +122,11 @@ def json_lines(path: pathlib.Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
       item = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-      raise task.DataError(
+      raise errors.DataError(
         f"{where}: expected a JSON object in UTF-8: {error}"
       ) from error
     if not isinstance(item, dict):
-      raise task.DataError(
+      raise errors.DataError(
         f"{where}: expected a JSON object, got {reprlib.repr(item)}"
       )
     yield where, item
@@ -161,13 +136,13 @@ def json_text(where: str, item: dict[str, Any]) -> bytes:
   """The field `text` of a JSON object, in UTF-8."""
   text = item.get("text")
   if not isinstance(text, str) or not text:
-    raise task.DataError(
+    raise errors.DataError(
       f"{where}: expected a text in the field text, got {reprlib.repr(text)}"
     )
   try:
     return text.encode()
   except UnicodeEncodeError as error:
-    raise task.DataError(
+    raise errors.DataError(
       f"{where}: the text is not Unicode: {error}"
     ) from error
 
@@ -175,7 +150,7 @@ def json_text(where: str, item: dict[str, Any]) -> bytes:
 def checked_label(where: str, label: object, num_classes: int) -> int:
   """A label, if it is one."""
   if type(label) is not int or not 0 <= label < num_classes:
-    raise task.DataError(
+    raise errors.DataError(
       f"{where}: expected a label 0..{num_classes - 1},"
       f" got {reprlib.repr(label)}"
     )
@@ -202,12 +177,15 @@ def arrays(path: pathlib.Path, names: Iterable[str]) -> list[np.ndarray]:
 def members(
   path: pathlib.Path, wanted: re.Pattern[str]
 ) -> Iterator[tuple[str, bytes]]:
-  """Yields name and bytes of the wanted files of a folder or a .tar.gz.
+  """Yields name and bytes of the wanted files of a folder, .tar.gz or .zip.
 
   Names begin at the folder, or are those in the archive; nothing is unpacked
   to the disk. An archive must be whole up to its end.
   """
-  reader = _folder_members if path.is_dir() else _archive_members
+  if path.is_dir():
+    reader = _folder_members
+  else:
+    reader = _zip_members if path.suffix == ".zip" else _archive_members
   found = False
   for name, data in reader(path, wanted):
     found = True
@@ -216,6 +194,25 @@ def members(
     yield name, data
   if not found:
     raise damaged(path, f"has no file like {wanted.pattern}")
+
+
+def parsed(
+  path: pathlib.Path,
+  wanted: re.Pattern[str],
+  parse: Callable[[bytes], Any],
+  names: Iterable[str],
+) -> list[Any]:
+  """parse(data) of the `members` whose first group in wanted is in names."""
+  found = {}
+  for name, data in members(path, wanted):
+    try:
+      found[wanted.fullmatch(name)[1]] = parse(data)
+    except errors.DataError as error:
+      raise damaged(path, f"{name}: {error}") from error
+  missing = [name for name in names if name not in found]
+  if missing:
+    raise damaged(path, f"has no {', '.join(missing)}")
+  return [found[name] for name in names]
 
 
 def _folder_members(path, wanted):
@@ -238,6 +235,31 @@ def _archive_members(path, wanted):
       stream.check_end()
   except _DAMAGE as error:
     raise damaged(path, f"the archive is damaged: {error}") from error
+
+
+def _zip_members(path, wanted):
+  try:
+    with zipfile.ZipFile(path) as archive:
+      _check_entries(path, len(archive.infolist()))
+      for member in archive.infolist():
+        if not member.is_dir() and wanted.fullmatch(member.filename):
+          yield member.filename, archive.read(member)
+  except _DAMAGE as error:
+    raise damaged(path, f"the archive is damaged: {error}") from error
+
+
+def _check_entries(path, found):
+  """Compares the number of entries with the one at the end of the archive.
+
+  zipfile itself does not miss an entry that a damaged one before it covers.
+  """
+  with path.open("rb") as file:
+    file.seek(max(0, path.stat().st_size - (1 << 16) - 22))
+    tail = file.read()
+  end = tail.rfind(b"PK\5\6")
+  (count,) = struct.unpack_from("<H", tail, end + 10)
+  if count not in (found, 0xFFFF):  # the latter where there are more
+    raise zipfile.BadZipFile(f"it has {count} entries, {found} were found")
 
 
 class _Gzip(gzip.GzipFile):

@@ -1,0 +1,20 @@
+"""Feature vectors of any backbone, from one .npz file.
+
+python train_fewshot.py --config=configs/fewshot/features.py --data_dir=DIR
+
+fewshot/features.py says what the file holds. Features are centred and scaled,
+and stage 1 trains the cosine classifier of the base classes alone.
+"""
+
+from configs.fewshot import base
+
+
+def get_config(arg: str = "all"):
+  """arg: which heads; see base.py."""
+  return base.get_config(
+    arg,
+    data="features",
+    backbone="identity",
+    stage1=base.stage(2000, 64, 500),
+    stage2=base.stage(2000, 8, 500, learning_rate=0.01),
+  )

@@ -1,0 +1,24 @@
+"""Omniglot: 20 ways, 1 and 5 shots, beside hundreds of base characters.
+
+python train_fewshot.py --config=configs/fewshot/omniglot.py --data_dir=DIR
+"""
+
+from configs.fewshot import base
+
+
+def get_config(arg: str = "all"):
+  """arg: which heads; see base.py."""
+  return base.get_config(
+    arg,
+    data="omniglot",
+    backbone="conv64",
+    pad=2,
+    num_way=20,
+    num_query=5,
+    num_base_query=100,
+    num_episodes=1000,
+    num_val_episodes=200,
+    curve_shots=(1, 2, 3, 5, 10),
+    stage1=base.stage(2000, 64, 500),
+    stage2=base.stage(500, 8, 250, learning_rate=0.01),
+  )

@@ -1,0 +1,129 @@
+"""Feature extractors of the few-shot protocol: images to feature vectors.
+
+The networks of Gidaris & Komodakis (2018). None ends in a ReLU: features, and
+with them the weights of a cosine classifier, may be negative.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Float
+
+_he = nn.initializers.variance_scaling(2.0, "fan_out", "normal")
+
+
+class ConvNet(nn.Module):
+  """Blocks of convolution, BatchNorm, ReLU and max pooling, flattened.
+
+  Attributes:
+    widths: channels of the blocks. The last block has no ReLU.
+  """
+
+  widths: tuple[int, ...]
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b h w c"], *, train: bool = False
+  ) -> Float[Array, "b d"]:
+    """One vector per image."""
+    for i, width in enumerate(self.widths):
+      x = _conv(width, 3, use_bias=False)(x)
+      x = _norm(train)(x)
+      if i < len(self.widths) - 1:
+        x = nn.relu(x)
+      x = halve(x)
+    return x.reshape(x.shape[0], -1)
+
+
+class ResNetLike(nn.Module):
+  """Four residual blocks, pooled, and two dense layers with dropout.
+
+  Attributes:
+    widths: channels of the first convolution and of the blocks.
+    features: widths of the two dense layers.
+    dropout_rate: after each of them.
+  """
+
+  widths: tuple[int, ...] = (64, 64, 96, 128, 256)
+  features: tuple[int, int] = (384, 512)
+  dropout_rate: float = 0.5
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b h w c"], *, train: bool = False
+  ) -> Float[Array, "b d"]:
+    """One vector per image."""
+    drop = nn.Dropout(self.dropout_rate, deterministic=not train)
+    x = _conv(self.widths[0], 3)(x)
+    for width in self.widths[1:]:
+      shortcut = _conv(width, 1)(x)
+      for _ in range(3):
+        x = nn.leaky_relu(_norm(train)(x), 0.1)
+        x = _conv(width, 3, use_bias=False)(x)
+      x = halve(x + shortcut)
+    x = jnp.mean(x, axis=(1, 2))
+    x = nn.relu(_norm(train)(x))
+    x = drop(_dense(self.features[0])(x))
+    x = nn.relu(_norm(train)(x))
+    x = _norm(train)(_dense(self.features[1])(x))
+    return drop(x)
+
+
+class Identity(nn.Module):
+  """Features that were extracted before."""
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b d"], *, train: bool = False
+  ) -> Float[Array, "b d"]:
+    """x."""
+    del train
+    return x
+
+
+def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
+  """Max pooling of 2 x 2; an odd last row or column is left out.
+
+  As a maximum over axes, whose gradient is much faster on a CPU than that of a
+  pooling window.
+  """
+  b, h, w, c = x.shape
+  x = x[:, : h // 2 * 2, : w // 2 * 2]
+  return x.reshape(b, h // 2, 2, w // 2, 2, c).max(axis=(2, 4))
+
+
+def _conv(width, size, use_bias=True):
+  return nn.Conv(
+    width, (size, size), padding="SAME", use_bias=use_bias, kernel_init=_he
+  )
+
+
+def _dense(width):
+  return nn.Dense(width, kernel_init=_he)
+
+
+def _norm(train):
+  return nn.BatchNorm(use_running_average=not train, momentum=0.9)
+
+
+BACKBONES: dict[str, Callable[..., nn.Module]] = {
+  "conv32": lambda: ConvNet((32,) * 4),
+  "conv64": lambda: ConvNet((64,) * 4),
+  "conv128": lambda: ConvNet((64, 64, 128, 128)),
+  "conv": ConvNet,
+  "resnet": ResNetLike,
+  "identity": Identity,
+}
+
+
+def make_backbone(name: str, **fields: Any) -> nn.Module:
+  """The backbone of this name; lists, as JSON has them, become tuples."""
+  if name not in BACKBONES:
+    raise ValueError(f"backbone={name!r} is not one of {', '.join(BACKBONES)}")
+  fields = {
+    field: tuple(value) if isinstance(value, list) else value
+    for field, value in fields.items()
+  }
+  return BACKBONES[name](**fields)

@@ -1,0 +1,172 @@
+"""A classifier that learns a class from a few images, and forgets it again.
+
+  classifier = FewShotClassifier.load("classifier.npz")
+  classifier.add_class("zebra", images)  # uint8 [k h w c]
+  classifier.predict(more_images)  # ["zebra", ...]
+  classifier.remove_class("zebra")
+  classifier.save("mine.npz")
+
+Nothing is trained: the features of the images are written to the classifier's
+weights by its head. They are kept, so that a class leaves no trace when it is
+removed. `train_fewshot.py` writes classifier.npz for every head.
+"""
+
+import copy
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import traverse_util
+
+from fewshot import backbones, heads, network
+from nam_jax.files.errors import DataError
+
+_FORMAT = "nam-jax few-shot classifier 1"
+_ROWS_AT_ONCE = 32
+
+
+class FewShotClassifier:
+  """Names for images, of base classes and of classes added later."""
+
+  def __init__(
+    self,
+    spec: Mapping[str, Any],
+    base_variables: Mapping[str, Any],
+    head_params: Mapping[str, Any],
+  ):
+    """Puts together what was trained.
+
+    Args:
+      spec: what to build: `backbone` and `head`, each a dict with the
+        arguments of `make_backbone` and `make_head`; `input_shape` of one
+        image; `names` of the base classes; `novel_bias` of the logits.
+      base_variables: of the `BaseNetwork`.
+      head_params: of the `EpisodeNetwork`.
+    """
+    self._spec = copy.deepcopy(dict(spec))
+    self._base_variables = jax.tree.map(jnp.asarray, dict(base_variables))
+    self._head_params = jax.tree.map(jnp.asarray, dict(head_params))
+    self._added: dict[str, np.ndarray] = {}  # name -> features [k d]
+    num_base = len(spec["names"])
+    backbone = backbones.make_backbone(**spec["backbone"])
+    self._extract = network.make_extract(
+      network.BaseNetwork(backbone, num_base), _ROWS_AT_ONCE
+    )
+    self._network = heads.EpisodeNetwork(
+      heads.make_head(**spec["head"]), num_base
+    )
+
+  @property
+  def names(self) -> tuple[str, ...]:
+    """All classes: those of the base, then the added ones."""
+    return (*self._spec["names"], *self._added)
+
+  def add_class(self, name: str, images: np.ndarray) -> None:
+    """Learns a class from images, uint8 [k h w c] (or features [k d])."""
+    if name in self.names:
+      raise ValueError(f"there is a class {name!r} already")
+    self._added[name] = self._features(images)
+
+  def remove_class(self, name: str) -> None:
+    """Forgets a class that was added."""
+    if name not in self._added:
+      known = ", ".join(self._added) or "none"
+      raise ValueError(f"no class {name!r} was added; added: {known}")
+    del self._added[name]
+
+  def predict(self, images: np.ndarray) -> list[str]:
+    """The most likely class of each image."""
+    names = self.names
+    return [names[i] for i in self.probabilities(images).argmax(axis=1)]
+
+  def probabilities(self, images: np.ndarray) -> np.ndarray:
+    """Probabilities [n, classes], in the order of `names`."""
+    features = self._features(images)
+    num_base, num_novel = len(self._spec["names"]), len(self._added)
+    most = max(map(len, self._added.values()), default=1)
+    support = np.zeros((num_novel, most, features.shape[1]), np.float32)
+    mask = np.zeros((num_novel, most), bool)
+    for n, rows in enumerate(self._added.values()):
+      support[n, : len(rows)], mask[n, : len(rows)] = rows, True
+    logits = self._network.apply(
+      {"params": self._head_params},
+      jnp.asarray(support),
+      jnp.asarray(mask),
+      jnp.asarray(features),
+      jnp.ones(num_base, bool),
+    )
+    bias = np.repeat([0.0, self._spec["novel_bias"]], [num_base, num_novel])
+    return np.asarray(jax.nn.softmax(logits + bias.astype(np.float32)[None]))
+
+  def save(self, path: str | os.PathLike) -> None:
+    """Writes one .npz file, as a whole or not at all."""
+    path = Path(path)
+    spec = {"format": _FORMAT, **self._spec, "added": list(self._added)}
+    arrays = _flat("base", self._base_variables) | _flat(
+      "head", self._head_params
+    )
+    for n, rows in enumerate(self._added.values()):
+      arrays[f"added/{n}"] = rows
+    part = path.with_name(path.name + ".part")
+    with open(part, "wb") as file:
+      np.savez(file, spec=json.dumps(spec), **arrays)
+    os.replace(part, path)
+
+  @classmethod
+  def load(cls, path: str | os.PathLike) -> "FewShotClassifier":
+    """Reads what `save` wrote; anything else is a `DataError`."""
+    try:
+      content = io.BytesIO(Path(path).read_bytes())
+      with np.load(content, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+      spec = json.loads(str(arrays.pop("spec")))
+      if spec.pop("format") != _FORMAT:
+        raise ValueError("another format")
+      added = spec.pop("added")
+      tree = traverse_util.unflatten_dict(
+        {tuple(name.split("/")): array for name, array in arrays.items()}
+      )
+      classifier = cls(spec, tree["base"], tree["head"])
+      classifier._added = {
+        name: tree["added"][str(n)] for n, name in enumerate(added)
+      }
+      shape = (1, *spec["input_shape"])
+      classifier.probabilities(np.zeros(shape, classifier._input_dtype()))
+    except (
+      OSError,
+      ValueError,
+      TypeError,
+      KeyError,
+      AttributeError,
+      EOFError,
+      zipfile.BadZipFile,
+    ) as error:
+      raise DataError(f"{path} is not a saved classifier: {error}") from error
+    return classifier
+
+  def _input_dtype(self):
+    return np.uint8 if len(self._spec["input_shape"]) == 3 else np.float32
+
+  def _features(self, images):
+    expected = tuple(self._spec["input_shape"])
+    images, dtype = np.asarray(images), self._input_dtype()
+    if images.shape[1:] != expected or images.dtype != dtype:
+      raise ValueError(
+        f"expected {np.dtype(dtype)} [n, {', '.join(map(str, expected))}],"
+        f" got {images.dtype} {list(images.shape)}"
+      )
+    if not len(images):
+      raise ValueError("expected one image or more, got none")
+    return self._extract(self._base_variables, images)
+
+
+def _flat(prefix, tree):
+  flat = traverse_util.flatten_dict(tree, sep="/")
+  return {f"{prefix}/{name}": array for name, array in flat.items()}

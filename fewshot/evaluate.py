@@ -1,0 +1,171 @@
+"""Accuracy over many episodes, the same ones for every head.
+
+  both           all queries, over all classes
+  base, novel    queries of one kind, over the classes of that kind
+  joint_base, joint_novel
+                 queries of one kind, over all classes
+  harmonic       harmonic mean of the two joint ones, of each episode
+  novel_to_base  novel queries that are answered with a base class
+  base_to_novel  base queries that are answered with a novel class
+
+All are computed per episode. Intervals are 95%: 1.96 standard errors over the
+episodes; of a difference of two heads, those of the paired differences.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
+
+from fewshot.episodes import Episodes
+from fewshot.heads import EpisodeNetwork
+
+Accuracies = dict[str, np.ndarray]  # metric -> [e]
+
+# Side by side on a GPU; one after the other they stay in a CPU's cache.
+_EPISODES_AT_ONCE = 50
+
+
+def episode_metrics(
+  novel_logits: Float[Array, "n q r"],
+  base_logits: Float[Array, "m r"],
+  base_label: Int[Array, " m"],
+) -> dict[str, Float[Array, ""]]:
+  """The metrics of one episode.
+
+  Args:
+    novel_logits: of the queries of the n novel classes.
+    base_logits: of the base queries.
+    base_label: their labels.
+  """
+  n, _, r = novel_logits.shape
+  c = r - n
+  label = c + jnp.arange(n)[:, None]
+  joint_novel = jnp.mean(novel_logits.argmax(-1) == label)
+  joint_base = jnp.mean(base_logits.argmax(-1) == base_label)
+  total = joint_novel + joint_base
+  num_novel = novel_logits.shape[0] * novel_logits.shape[1]
+  num_base = base_logits.shape[0]
+  return {
+    "both": (num_novel * joint_novel + num_base * joint_base)
+    / (num_novel + num_base),
+    "novel": jnp.mean(novel_logits[..., c:].argmax(-1) + c == label),
+    "base": jnp.mean(base_logits[:, :c].argmax(-1) == base_label),
+    "joint_base": joint_base,
+    "joint_novel": joint_novel,
+    "harmonic": 2 * joint_novel * joint_base / jnp.where(total > 0, total, 1),
+    "novel_to_base": jnp.mean(novel_logits.argmax(-1) < c),
+    "base_to_novel": jnp.mean(base_logits.argmax(-1) >= c),
+  }
+
+
+def evaluate(
+  network: EpisodeNetwork,
+  params: PyTree,
+  novel: Float[Array, "a d"],
+  base: Float[Array, "b d"],
+  episodes: Episodes,
+  num_shot: int,
+  novel_bias: float = 0.0,
+) -> Accuracies:
+  """Every metric of every episode.
+
+  Args:
+    network: a head with its base weights.
+    params: of the network.
+    novel: features of the rows that episodes name as support and query.
+    base: features of the rows that they name as base_query.
+    episodes: of `episodes.sample`.
+    num_shot: how many supports of each class to use, the first ones.
+    novel_bias: added to the logits of novel classes.
+  """
+  if not 1 <= num_shot <= episodes.support.shape[-1]:
+    raise ValueError(
+      f"num_shot={num_shot}, but the episodes have"
+      f" {episodes.support.shape[-1]} supports of each class"
+    )
+  metrics = _evaluate(
+    network, params, novel, base, episodes, num_shot, novel_bias
+  )
+  return {
+    name: np.asarray(values, np.float64) for name, values in metrics.items()
+  }
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _evaluate(network, params, novel, base, episodes, num_shot, novel_bias):
+  def one(episode):
+    n, q = episode.query.shape
+    query = jnp.concatenate(
+      [novel[episode.query.reshape(-1)], base[episode.base_query]]
+    )
+    is_used = jnp.arange(episode.support.shape[1]) < num_shot
+    mask = jnp.broadcast_to(is_used[None], episode.support.shape)
+    shown = jnp.ones(network.num_base, bool)
+    logits = network.apply(
+      {"params": params}, novel[episode.support], mask, query, shown
+    )
+    is_novel = jnp.arange(logits.shape[1]) >= logits.shape[1] - n
+    logits += jnp.where(is_novel, novel_bias, 0.0)[None]
+    return episode_metrics(
+      logits[: n * q].reshape(n, q, -1), logits[n * q :], episode.base_label
+    )
+
+  on_cpu = jax.default_backend() == "cpu"
+  batch_size = None if on_cpu else _EPISODES_AT_ONCE
+  return jax.lax.map(one, episodes, batch_size=batch_size)
+
+
+def calibrate(measure: Callable[[float], Accuracies], scale: float) -> float:
+  """The bias of novel logits that is best for both kinds of classes.
+
+  Args:
+    measure: bias -> accuracies on classes held out of training.
+    scale: of the logits; the biases that are tried are up to +-0.2 times it.
+  """
+  biases = scale * np.linspace(-0.2, 0.2, 41)
+  return max(biases, key=lambda bias: measure(float(bias))["both"].mean())
+
+
+def means(accuracies: Accuracies) -> dict[str, float]:
+  """The mean of each metric over the episodes."""
+  return {name: float(values.mean()) for name, values in accuracies.items()}
+
+
+def summary(accuracies: Accuracies) -> dict[str, dict[str, float]]:
+  """Mean and half the width of the 95% interval of each metric."""
+  return {name: _interval(values) for name, values in accuracies.items()}
+
+
+def paired(ours: Accuracies, theirs: Accuracies) -> dict[str, dict[str, float]]:
+  """The same for the differences ours - theirs on the same episodes."""
+  return {name: _interval(ours[name] - theirs[name]) for name in ours}
+
+
+def show(
+  results: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str]
+) -> list[list[str]]:
+  """Rows of texts in percent: one per head, one column per metric.
+
+  Args:
+    results: head -> summary.
+    columns: metric -> title.
+  """
+  rows = [["", *columns.values()]]
+  for head, metrics in results.items():
+    cells = (metrics[name] for name in columns)
+    rows.append(
+      [head, *(f"{100 * m['mean']:.2f} ±{100 * m['ci95']:.2f}" for m in cells)]
+    )
+  return rows
+
+
+def _interval(values):
+  return {
+    "mean": float(values.mean()),
+    "ci95": float(1.96 * values.std() / np.sqrt(len(values))),
+  }

@@ -1,0 +1,249 @@
+"""Heads: from base weights and supports to the weights of all classes.
+
+Every head is a module with one call,
+
+  head(base [c d], base_mask [c], support [n k d], support_mask [n k])
+      -> Weights of c + n classes
+
+and `Weights.logits(features, scale)`. Rows of base whose mask is False take no
+part (base classes that play novel ones in training); their logits are -inf. All
+of a head's parameters are trained in stage 2; `base` and the scale are
+parameters of `EpisodeNetwork`, which all heads share.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from flax import struct
+from jaxtyping import Array, Bool, Float
+
+from fewshot import writes
+from fewshot.network import SCALE, cosines
+from nam_jax.ops import normalize
+
+Base = Float[Array, "c d"]
+BaseMask = Bool[Array, " c"]
+Support = Float[Array, "n k d"]
+SupportMask = Bool[Array, "n k"]
+
+
+class Weights(struct.PyTreeNode):
+  """One row per class: base classes, then novel ones."""
+
+  rows: Float[Array, "r d"]
+  mask: Bool[Array, " r"]  # False at classes that are hidden
+  is_distance: bool = struct.field(pytree_node=False, default=False)
+
+  def logits(
+    self, features: Float[Array, "q d"], scale: Float[Array, ""]
+  ) -> Float[Array, "q r"]:
+    """Scaled cosines or negative mean squared distances; -inf where hidden."""
+    if self.is_distance:
+      d = features.shape[-1]
+      square = jnp.sum(jnp.square(self.rows), axis=-1)[None]
+      product = jnp.einsum("qd,rd->qr", features, self.rows)
+      own = jnp.sum(jnp.square(features), axis=-1, keepdims=True)
+      scores = (2 * product - square - own) / d
+    else:
+      scores = cosines(features, self.rows)
+    return jnp.where(self.mask[None], scale * scores, -jnp.inf)
+
+
+class Cosine(nn.Module):
+  """Class means of unit supports: the cosine classifier.
+
+  Attributes:
+    learn_scale: scale each feature of the means by a learned number.
+  """
+
+  learn_scale: bool = True
+
+  @nn.compact
+  def __call__(
+    self, base: Base, base_mask: BaseMask, support: Support, mask: SupportMask
+  ) -> Weights:
+    """Weights of all classes."""
+    novel = writes.class_means(normalize.unit(support), mask)
+    if self.learn_scale:
+      novel *= self.param("average", nn.initializers.ones, novel.shape[-1:])[
+        None
+      ]
+    return _unit_weights(base, base_mask, novel)
+
+
+def _near_identity(key, shape, dtype=jnp.float32):
+  noise = 1e-3 * jax.random.normal(key, shape, dtype)
+  return jnp.eye(*shape, dtype=dtype) + noise
+
+
+class AttentionGenerator(nn.Module):
+  """Class means, and base weights that a support attends to.
+
+  The weight generator of Gidaris & Komodakis (2018).
+  """
+
+  @nn.compact
+  def __call__(
+    self, base: Base, base_mask: BaseMask, support: Support, mask: SupportMask
+  ) -> Weights:
+    """Weights of all classes."""
+    c, d = base.shape
+    x = normalize.unit(support)
+    query = nn.Dense(d, kernel_init=_near_identity, name="query")(x)
+    init = nn.initializers.normal((2 / d) ** 0.5)
+    keys = normalize.unit(self.param("keys", init, (c, d)))
+    sharpness = self.param("sharpness", nn.initializers.constant(SCALE), ())
+    logits = sharpness * jnp.einsum("nkd,cd->nkc", normalize.unit(query), keys)
+    logits = jnp.where(base_mask[None, None], logits, -jnp.inf)
+    attended = jax.nn.softmax(logits) @ normalize.unit(base)
+    average, attention = (
+      self.param(name, nn.initializers.ones, (d,))[None]
+      for name in ("average", "attention")
+    )
+    novel = average * writes.class_means(x, mask)
+    novel += attention * writes.class_means(attended, mask)
+    return _unit_weights(base, base_mask, novel)
+
+
+class Prototypes(nn.Module):
+  """Squared distance to class means; base holds those of the base classes."""
+
+  @nn.compact
+  def __call__(
+    self, base: Base, base_mask: BaseMask, support: Support, mask: SupportMask
+  ) -> Weights:
+    """Weights of all classes."""
+    novel = writes.class_means(support, mask)
+    rows, row_mask = _joined(base, base_mask, novel)
+    return Weights(rows, row_mask, is_distance=True)
+
+
+class NAM(nn.Module):
+  """Supports written to the classifier's weights as to a memory.
+
+  Attributes:
+    accumulate: how the writes are put together; a name of `writes.WRITES`.
+    hidden: width of the hidden layer of the gates.
+    two_sided: novel rows also lose a learned share of what the base rows
+      explain of them.
+    gates_see_reads: the gates also see what the memory holds at the support
+      (largest and mean cosine with base rows) and its cosine with its class.
+  """
+
+  accumulate: str = "sum"
+  hidden: int = 64
+  two_sided: bool = False
+  gates_see_reads: bool = False
+
+  def __post_init__(self):
+    if self.accumulate not in writes.WRITES:
+      raise ValueError(
+        f"accumulate={self.accumulate!r} is not one of"
+        f" {', '.join(writes.WRITES)}"
+      )
+    super().__post_init__()
+
+  @nn.compact
+  def __call__(
+    self, base: Base, base_mask: BaseMask, support: Support, mask: SupportMask
+  ) -> Weights:
+    """Weights of all classes."""
+    base = normalize.unit(base)
+    x = normalize.unit(support)
+    p_w, p_e = self._gates(base, base_mask, support, mask)
+    rows = writes.WRITES[self.accumulate](base, x, p_w, p_e, mask)
+    base, novel = rows[: base.shape[0]], rows[base.shape[0] :]
+    if self.two_sided:
+      share = jax.nn.sigmoid(self.param("share", nn.initializers.zeros, ()))
+      shown = jnp.where(base_mask[:, None], normalize.unit(base), 0)
+      novel = normalize.unit(novel)
+      apart = writes.remove_span(novel, shown, _SPAN_RIDGE)
+      novel += share * (apart - novel)
+    return _unit_weights(base, base_mask, novel)
+
+  def _gates(self, base, base_mask, support, mask):
+    """Write and erase probabilities [n k] of a two-layer network."""
+    seen = nn.LayerNorm(use_bias=False, use_scale=False)(support)
+    if self.gates_see_reads:
+      x = normalize.unit(support)
+      reads = jnp.einsum("nkd,cd->nkc", x, base)
+      largest = jnp.max(reads, -1, initial=-1.0, where=base_mask[None, None])
+      mean = jnp.mean(reads, -1, where=base_mask[None, None])
+      means = normalize.unit(writes.class_means(x, mask))
+      own = jnp.einsum("nkd,nd->nk", x, means)
+      seen = jnp.concatenate(
+        [seen, jnp.stack([largest, mean, own], axis=-1)], axis=-1
+      )
+    gates = nn.Dense(2, name="gates")(nn.relu(nn.Dense(self.hidden)(seen)))
+    p_w, p_e = jnp.moveaxis(jax.nn.sigmoid(gates), -1, 0)
+    return p_w, p_e
+
+
+# Of the regression of novel rows on base rows, whose cosines are correlated.
+_SPAN_RIDGE = 0.3
+
+
+class EpisodeNetwork(nn.Module):
+  """Stage 2: a head with the base weights and the scale that it trains.
+
+  Attributes:
+    head: a head.
+    num_base: number of base classes.
+    dropout_rate: of the features, in training.
+  """
+
+  head: nn.Module
+  num_base: int
+  dropout_rate: float = 0.0
+
+  @nn.compact
+  def __call__(
+    self,
+    support: Support,
+    support_mask: SupportMask,
+    query: Float[Array, "q d"],
+    base_mask: BaseMask,
+    *,
+    train: bool = False,
+  ) -> Float[Array, "q r"]:
+    """Logits of the base classes, then of the novel ones."""
+    drop = nn.Dropout(self.dropout_rate, deterministic=not train)
+    init = nn.initializers.normal((2 / support.shape[-1]) ** 0.5)
+    base = self.param("base", init, (self.num_base, support.shape[-1]))
+    scale = self.param("scale", nn.initializers.constant(SCALE), ())
+    weights = self.head(base, base_mask, drop(support), support_mask)
+    # A negative scale would prefer the farthest class; training may pass 0.
+    return weights.logits(drop(query), jnp.abs(scale))
+
+
+HEADS: dict[str, Callable[..., nn.Module]] = {
+  "cosine": lambda: Cosine(learn_scale=False),
+  "cosine_tuned": Cosine,
+  "attention": AttentionGenerator,
+  "prototypes": Prototypes,
+  "nam": NAM,
+}
+UNTUNED = ("cosine",)  # have no stage 2
+
+
+def make_head(kind: str, **fields: Any) -> nn.Module:
+  """The head of this kind."""
+  if kind not in HEADS:
+    raise ValueError(f"head {kind!r} is not one of {', '.join(HEADS)}")
+  return HEADS[kind](**fields)
+
+
+def _unit_weights(base, base_mask, novel):
+  rows, mask = _joined(base, base_mask, novel)
+  return Weights(normalize.unit(rows), mask)
+
+
+def _joined(base, base_mask, novel):
+  shown = jnp.ones(novel.shape[:1], bool)
+  return (
+    jnp.concatenate([base, novel]),
+    jnp.concatenate([base_mask, shown]),
+  )

@@ -1,0 +1,57 @@
+"""The networks of the protocol."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+from fewshot import backbones
+from nam_jax import training
+
+
+@pytest.mark.parametrize(
+  ("name", "features", "parameters"),
+  [
+    ("conv32", 800, 28_768),
+    ("conv64", 1600, 112_832),
+    ("conv128", 3200, 260_544),
+    ("resnet", 512, 2_570_464),
+  ],
+)
+def test_sizes_are_those_of_the_protocol(name, features, parameters):
+  net = backbones.make_backbone(name)
+  found, variables = jax.eval_shape(
+    net.init_with_output,
+    jax.random.key(0),
+    jax.ShapeDtypeStruct((2, 84, 84, 3), jnp.float32),
+  )
+  assert found.shape == (2, features)
+  assert training.parameter_count(variables["params"]) == parameters
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 8, 3), (1, 7, 5, 2)])
+def test_halve_is_max_pooling(key, shape):
+  x = jax.random.normal(key, shape)
+  expected = nn.max_pool(x, (2, 2), (2, 2))
+  np.testing.assert_array_equal(backbones.halve(x), expected)
+
+
+@pytest.mark.parametrize("name", ["conv32", "resnet"])
+def test_features_may_be_negative_and_training_moves_the_statistics(name, key):
+  net = backbones.make_backbone(name)
+  x = jax.random.normal(key, (4, 20, 20, 1))
+  variables = net.init(key, x)
+  features, updated = net.apply(
+    variables, x, train=True, mutable=["batch_stats"], rngs={"dropout": key}
+  )
+  assert (features < 0).any()
+  before, after = variables["batch_stats"], updated["batch_stats"]
+  assert jax.tree.all(jax.tree.map(lambda a, b: (a != b).any(), before, after))
+  again = net.apply(variables, x[:1])
+  np.testing.assert_allclose(again, net.apply(variables, x)[:1], atol=1e-5)
+
+
+def test_an_unknown_backbone_names_the_known_ones():
+  with pytest.raises(ValueError, match="'vgg' is not one of conv32"):
+    backbones.make_backbone("vgg")

@@ -1,0 +1,72 @@
+"""BatchNorm between the pooled tokens and the head, by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+
+from nam_jax.models.classifier import Classifier, TokenEncoder
+from tests.agreement import Random, assert_agree
+
+WIDTH = 6
+
+
+class Same(nn.Module):
+  """An encoder that leaves the tokens as they are."""
+
+  @nn.compact
+  def __call__(self, x, *, mask=None, train=False):
+    return x
+
+
+def ids():
+  return jnp.asarray(np.random.default_rng(0).integers(0, 20, (4, 7), np.int32))
+
+
+def made(inputs, **fields):
+  tokens = TokenEncoder(20, WIDTH, Same(), pool="MEAN")
+  model = Classifier(tokens, (5,), 3, **fields)
+  mask = jnp.ones(inputs.shape, bool)
+  return model, mask, model.init(jax.random.key(0), inputs, mask)
+
+
+def head(params, x):
+  p = jax.tree.map(np.asarray, params)
+  hidden = np.maximum(x @ p["mlp"]["kernel"] + p["mlp"]["bias"], 0)
+  return hidden @ p["logits"]["kernel"] + p["logits"]["bias"]
+
+
+def test_pool_norm_is_batch_norm_of_the_pooled_tokens():
+  inputs = ids()
+  model, mask, variables = made(inputs, pool_norm=True)
+  rng, norm = Random(), variables["params"]["pool_norm"]
+  norm["scale"], norm["bias"] = rng.normal(WIDTH), rng.normal(WIDTH)
+  table = np.asarray(variables["params"]["tokens"]["embedding"]["embedding"])
+  pooled = table[inputs].mean(axis=1)
+  scale, bias = np.asarray(norm["scale"]), np.asarray(norm["bias"])
+
+  def expected(mean, variance):
+    x = (pooled - mean) / np.sqrt(variance + 1e-5) * scale + bias
+    return head(variables["params"], x)
+
+  mean, variance = pooled.mean(axis=0), pooled.var(axis=0)
+  logits, changed = model.apply(
+    variables, inputs, mask, train=True, mutable=["batch_stats"]
+  )
+  assert_agree(logits, expected(mean, variance), 1e-4)
+  stats = changed["batch_stats"]["pool_norm"]
+  assert_agree(stats["mean"], 0.1 * mean, 1e-5)
+  assert_agree(stats["var"], 0.9 + 0.1 * variance, 1e-5)
+  tested = model.apply(variables | changed, inputs, mask)
+  assert_agree(tested, expected(0.1 * mean, 0.9 + 0.1 * variance), 1e-4)
+
+
+def test_without_it_there_is_nothing_between_pool_and_head():
+  inputs = ids()
+  model, mask, variables = made(inputs)
+  assert set(variables) == {"params"}
+  assert set(variables["params"]) == {"tokens", "mlp", "logits"}
+  table = np.asarray(variables["params"]["tokens"]["embedding"]["embedding"])
+  pooled = table[inputs].mean(axis=1)
+  expected = head(variables["params"], pooled)
+  assert_agree(model.apply(variables, inputs, mask), expected, 1e-5)
