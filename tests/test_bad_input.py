@@ -77,6 +77,12 @@ def test_outer_product_attention_names_the_wrong_argument(causal, case):
     nam_jax.outer_product_attention(**arguments, causal=causal)
 
 
+def test_segment_ids_of_another_shape_are_refused():
+  message = r"segment_ids must have shape \(2, 5\) .* got \(2, 4\)"
+  with pytest.raises(ValueError, match=message):
+    nam_jax.memory_chunked(X, X, X, segment_ids=jnp.zeros((2, 4), int))
+
+
 @pytest.mark.parametrize("size", [0, -8, 24])
 def test_a_chunk_size_that_is_no_power_of_two_is_refused(size):
   with pytest.raises(ValueError, match=f"power of two, got {size}"):

@@ -18,6 +18,10 @@ The gradient, also by hand: with dR given and dM' = G from the chunk after,
   dU = P^T dR + K G^T,  dX = T^T dU,  dA = -tril(dX U^T),  dP = tril(dR U^T)
   dQ = dR M + dP K,     dK = U G + dP^T Q + dA^T E,        dE = dA K - dX M
   dM = G + dR^T Q - dX^T E
+
+Sequences packed one after the other into a row are kept apart by masks: A and P
+are zero between tokens of different sequences, M is zero for tokens of another
+sequence than the one it is of, and only the last sequence enters M'.
 """
 
 import functools
@@ -27,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from nam_jax.ops import sequence
 from nam_jax.ops.sequence import Gate, Mask
@@ -47,11 +51,15 @@ def memory_chunked(
   initial_memory: Float[Array, "b h v k"] | None = None,
   mask: Mask | None = None,
   reverse: bool = False,
+  segment_ids: Int[Array, "b s"] | None = None,
   chunk_size: int | None = None,
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
   """What `memory_scan` computes, `chunk_size` tokens at a time.
 
   Args are those of `memory_scan`, and:
+    segment_ids: Several sequences packed into a row: the memory is emptied
+      wherever the number changes. `initial_memory` is that of the first of
+      them, and the final memory that of the last.
     chunk_size: Tokens in a block, a power of two. By default 32 on a CPU and 64
       elsewhere. It changes the speed, and the result by rounding only.
 
@@ -60,7 +68,13 @@ def memory_chunked(
   """
   sequence.check_gate("p_r", p_r, k.shape[:3])
   ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
-  reads, memory = _run(ops, _make_cut(q.shape[1], chunk_size), reverse)
+  if segment_ids is not None and segment_ids.shape != q.shape[:2]:
+    raise ValueError(
+      f"segment_ids must have shape {q.shape[:2]} (batch, sequence), got"
+      f" {segment_ids.shape}"
+    )
+  cut = _make_cut(q.shape[1], chunk_size)
+  reads, memory = _run(ops, segment_ids, cut, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 
 
@@ -99,20 +113,49 @@ def _make_cut(s: int, chunk_size: int | None) -> _Cut:
   return _Cut(size, size * -(-chunks // segments))
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
-def _run(ops: sequence.Operands, cut: _Cut, reverse: bool):
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def _run(ops: sequence.Operands, segment_ids, cut: _Cut, reverse: bool):
   *tokens, M = ops
   s = ops.q.shape[1]
 
-  def prepare(array):
+  def prepare(array, mode="constant"):
     array = jnp.flip(array, axis=1) if reverse else array
     # A short last segment is filled with tokens that do nothing.
     missing = -s % cut.segment if s else cut.segment
-    return jnp.pad(array, ((0, 0), (0, missing), (0, 0), (0, 0)))
+    return jnp.pad(array, ((0, 0), (0, missing), (0, 0), (0, 0)), mode)
 
-  reads, M = _chunks(cut, *jax.tree.map(prepare, tokens), M)
+  part = None
+  if segment_ids is not None and s:
+    ids = prepare(segment_ids[..., None, None], "edge")
+    changes = ids[:, 1:] != ids[:, :-1]
+    part = jnp.cumsum(changes, axis=1, dtype=jnp.int32)
+    part = jnp.pad(part, ((0, 0), (1, 0), (0, 0), (0, 0)))
+  reads, M = _chunks(cut, *jax.tree.map(prepare, tokens), M, part)
   reads = reads[:, :s]
   return jnp.flip(reads, axis=1) if reverse else reads, M
+
+
+class _Apart(NamedTuple):
+  """What tokens of packed sequences see; None: there is one sequence."""
+
+  same: Bool[Array, "z b 1 c c"] | None  # of each other
+  old: Bool[Array, "z b 1 c 1"] | None  # of the memory before the chunk
+  last: Bool[Array, "z b 1 c 1"] | None  # and the memory after it of them
+
+
+def _make_apart(cut, part, i) -> _Apart:
+  if part is None:
+    return _Apart(None, None, None)
+  mine = cut.take(part, i)
+  before = jnp.concatenate([part[:, :1], part[:, :-1]], axis=1)
+  before = cut.take(before, i)[..., :1, :]
+  return _Apart(
+    mine == _transpose(mine), mine == before, mine == mine[..., -1:, :]
+  )
+
+
+def _hide(mask, array):
+  return array if mask is None else jnp.where(mask, array, 0)
 
 
 def unit_triangular_inverse(
@@ -155,61 +198,71 @@ def _transpose(array):
   return jnp.swapaxes(array, -1, -2)
 
 
-def _forward(cut, q, k, x, p_e, M):
+def _forward(cut, q, k, x, p_e, M, part):
   def segment(carry, i):
     M, reads = carry
     Q, K, X = (cut.take(array, i) for array in (q, k, x))
-    P, T, W = jnp.tril(Q @ _transpose(K)), None, None
+    apart, T, W = _make_apart(cut, part, i), None, None
+    P = _hide(apart.same, jnp.tril(Q @ _transpose(K)))
     if p_e is not None:
       E = cut.take(p_e, i) * K
-      T = unit_triangular_inverse(jnp.tril(E @ _transpose(K), -1))
-      X, W = T @ X, T @ E
+      A = _hide(apart.same, jnp.tril(E @ _transpose(K), -1))
+      T = unit_triangular_inverse(A)
+      X, W = T @ X, T @ _hide(apart.old, E)
 
     def chunk(M, operands):
-      U, W, K = operands
+      U, W, K, old = operands
       U = U if W is None else U - W @ _transpose(M)
-      return M + _transpose(U) @ K, (M, U)
+      new = _transpose(U) @ K
+      return _kept(old, M) + new, (M, U)
 
-    M, (starts, U) = lax.scan(chunk, M, (X, W, K))
-    reads = cut.put(reads, Q @ _transpose(starts) + P @ U, i)
-    return (M, reads), (T, U, starts)
+    K = _hide(apart.last, K)
+    M, (starts, U) = lax.scan(chunk, M, (X, W, K, apart.old))
+    found = _hide(apart.old, Q) @ _transpose(starts) + P @ U
+    return (M, cut.put(reads, found, i)), (T, U, starts)
 
   count = jnp.arange(q.shape[1] // cut.segment)
   (M, reads), saved = lax.scan(segment, (M, jnp.zeros_like(x)), count)
-  return (reads, M), (q, k, p_e, saved)
+  return (reads, M), (q, k, p_e, part, saved)
+
+
+def _kept(old, M):
+  """M where the chunk's last token is of the memory's sequence, else 0."""
+  return M if old is None else _hide(old[..., -1:, :], M)
 
 
 def _backward(cut, residuals, gradients):
-  q, k, p_e, saved = residuals
+  q, k, p_e, part, saved = residuals
   d_reads, dM = gradients
 
   def segment(carry, operands):
     G, *grads = carry
     i, (T, U, starts) = operands
     Q, K, dR = (cut.take(array, i) for array in (q, k, d_reads))
-    P, W = jnp.tril(Q @ _transpose(K)), None
+    apart, W = _make_apart(cut, part, i), None
+    P = _hide(apart.same, jnp.tril(Q @ _transpose(K)))
     if p_e is not None:
       p = cut.take(p_e, i)
       E = p * K
-      W = T @ E
+      W = T @ _hide(apart.old, E)
 
     def chunk(G, operands):
-      dU, dR, Q, K, W, U = operands
+      dU, dR, Q, K, W, U, old = operands
       dU, dK = dU + K @ _transpose(G), U @ G
-      G = G + _transpose(dR) @ Q
+      G = _kept(old, G) + _transpose(dR) @ Q
       G = G if W is None else G - _transpose(dU) @ W
       return G, (dU, dK)
 
-    G, (dX, dK) = lax.scan(
-      chunk, G, (_transpose(P) @ dR, dR, Q, K, W, U), reverse=True
-    )
-    dP = jnp.tril(dR @ _transpose(U))
-    dQ = dR @ starts + dP @ K
-    dK, dp = dK + _transpose(dP) @ Q, None
+    seen, left = _hide(apart.old, Q), _hide(apart.last, K)
+    ends = (_transpose(P) @ dR, dR, seen, left, W, U, apart.old)
+    G, (dX, dK) = lax.scan(chunk, G, ends, reverse=True)
+    dP = _hide(apart.same, jnp.tril(dR @ _transpose(U)))
+    dQ = _hide(apart.old, dR @ starts) + dP @ K
+    dK, dp = _hide(apart.last, dK) + _transpose(dP) @ Q, None
     if p_e is not None:
       dX = _transpose(T) @ dX
-      dA = -jnp.tril(dX @ _transpose(U), -1)
-      dE = dA @ K - dX @ starts
+      dA = -_hide(apart.same, jnp.tril(dX @ _transpose(U), -1))
+      dE = dA @ K - _hide(apart.old, dX @ starts)
       dK = dK + _transpose(dA) @ E + p * dE
       dp = jnp.sum(dE * K, -1, keepdims=True)
     put = functools.partial(cut.put, i=i)
@@ -220,12 +273,12 @@ def _backward(cut, residuals, gradients):
   (dM, *grads), _ = lax.scan(
     segment, (dM, *zeros), (count, saved), reverse=True
   )
-  return *grads, dM
+  return *grads, dM, None
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _chunks(cut, q, k, x, p_e, M):
-  return _forward(cut, q, k, x, p_e, M)[0]
+def _chunks(cut, q, k, x, p_e, M, part):
+  return _forward(cut, q, k, x, p_e, M, part)[0]
 
 
 _chunks.defvjp(_forward, _backward)
