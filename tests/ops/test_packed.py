@@ -18,7 +18,7 @@ def ids(lengths=LENGTHS, first=1):
   return jnp.asarray(np.repeat(numbers, lengths))[None]
 
 
-def tokens(seed=0, s=sum(LENGTHS), h=2, k=8, v=4):
+def tokens(seed=0, s=100, h=2, k=8, v=4):
   """q, k, v, p_r, p_w, p_e of one row."""
   rng = Random(seed)
   gates = [rng.uniform(1, s, h) for _ in range(3)]
