@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed-$(EXTRAS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint format lock clean
+.PHONY: help setup train bench test lint format lock clean
 .SILENT:
 
 help: ## show this list
@@ -22,6 +22,9 @@ setup: $(INSTALLED) ## create .venv and install (the others do it by themselves)
 
 train: $(INSTALLED) ## train a small NAM Turing machine (ARGS="..." is passed on)
 	$(PY) train_algorithmic.py $(ARGS)
+
+bench: $(INSTALLED) ## time the library, in minutes (ARGS="--help" for options)
+	$(PY) -m benchmarks $(ARGS)
 
 test: export JAX_PLATFORMS ?= cpu
 test: lint ## check the style, then run the tests (ARGS="-k foo" selects)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments import lra, table
+from experiments import lra, table, timing
 from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.training import host_memory
@@ -44,6 +44,7 @@ class Step(NamedTuple):
 
   run: Any
   temporary_mib: float
+  compile_seconds: float
 
 
 def make_step(file: str, length: int, attention: str, batch_size: int) -> Step:
@@ -68,7 +69,9 @@ def make_step(file: str, length: int, attention: str, batch_size: int) -> Step:
   state = state_lib.create(experiment.init_fn, optimizer, config.seed)
   loss_fn = training.classification.make_loss_fn(model)
   step = training.make_train_step(loss_fn, optimizer, config)
+  start = time.perf_counter()
   compiled = step.lower(state, batch).compile()
+  compile_seconds = time.perf_counter() - start
   temporary = compiled.memory_analysis().temp_size_in_bytes / 2**20
   states = [state]
 
@@ -76,7 +79,7 @@ def make_step(file: str, length: int, attention: str, batch_size: int) -> Step:
     states[0], _ = compiled(states[0], batch)
     jax.block_until_ready(states[0].params)
 
-  return Step(run, temporary)
+  return Step(run, temporary, compile_seconds)
 
 
 def race(
@@ -89,14 +92,7 @@ def race(
   """attention -> seconds of its fastest step, MiB of temporary memory."""
   make = functools.partial(make_step, file, length, batch_size=batch_size)
   steps = {name: make(attention=name) for name in attentions}
-  best = dict.fromkeys(steps, float("inf"))
-  for step in steps.values():
-    step.run()
-  for _ in range(rounds):
-    for name, step in steps.items():
-      start = time.perf_counter()
-      step.run()
-      best[name] = min(best[name], time.perf_counter() - start)
+  best = timing.race({name: steps[name].run for name in steps}, rounds)
   return {
     name: {"seconds": best[name], "temporary_mib": steps[name].temporary_mib}
     for name in steps

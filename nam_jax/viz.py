@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 # Told apart by people of all kinds of colour vision (Okabe & Ito 2008).
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
-_COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "os^vD*PX"
 
 
@@ -137,7 +137,7 @@ def accuracy_by_shots(
         shots,
         mean,
         yerr=error,
-        color=_COLORS[i % len(_COLORS)],
+        color=COLORS[i % len(COLORS)],
         marker=_MARKERS[i % len(_MARKERS)],
         linestyle=("-", "--", ":")[i % 3],
         label=head,

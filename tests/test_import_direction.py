@@ -22,6 +22,14 @@ OURS = {
   "nam_jax": (),
   "fewshot": ("nam_jax.ops", "nam_jax.layers", "nam_jax.files"),
   "lra_tasks": ("nam_jax.files",),
+  "benchmarks": (
+    "nam_jax",
+    "nam_jax.ops",
+    "nam_jax.models",
+    "nam_jax.training",
+    "fewshot",
+    "experiments",
+  ),
   "algorithmic": (),
   "configs": (),
 }
@@ -125,6 +133,9 @@ def test_imports_follow_the_direction():
     ("lra_tasks/a.py", "from algorithmic import b", "algorithmic.b"),
     ("fewshot/a.py", "from nam_jax import models", "nam_jax.models"),
     ("configs/a.py", "from nam_jax.ops import b", "nam_jax.ops.b"),
+    ("benchmarks/a.py", "from tests.reference import b", "reference.b"),
+    ("benchmarks/a.py", "import train_lra", "imports train_lra"),
+    ("fewshot/a.py", "from benchmarks import b", "imports benchmarks.b"),
     ("train_lra.py", "import pickle", "pickles by pickle"),
   ],
 )
@@ -147,6 +158,7 @@ def test_checker_accepts_the_permitted_imports(tmp_path):
       "lra_tasks/a.py": "from nam_jax.files import a",
       "fewshot/a.py": "from nam_jax.ops import a\nfrom nam_jax.files import b",
       "configs/lra/a.py": "import ml_collections\nfrom configs.lra import b",
+      "benchmarks/a.py": "import torch\nfrom experiments import lra_speed",
       "train_lra.py": "import lra_tasks, nam_jax.models, nam_jax.training",
     },
   )
@@ -158,6 +170,7 @@ def write_tree(root: pathlib.Path, sources: dict[str, str]) -> None:
   for package in OURS:
     (root / package.split(".")[0]).mkdir(exist_ok=True)
   (root / "train_lra.py").touch()
+  (root / "tests").mkdir()
   for file, source in sources.items():
     path = root / file
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,20 +5,17 @@ that a busy machine slows all of them alike.
 """
 
 import functools
-import time
 from unittest import mock
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 import nam_jax
-from experiments import lra_speed
-from fewshot import episodes, evaluate, heads
+from benchmarks import plain, steps
+from experiments import lra_speed, timing
 from nam_jax.ops import lsam, tape
 from tests.agreement import Random, assert_agree
-from tests.reference import plain
 
 pytestmark = pytest.mark.speed
 
@@ -38,15 +35,8 @@ def race(candidates, holds, rounds=12, tries=4):
     rounds: how often each candidate runs in a measurement.
     tries: how many measurements at most.
   """
-  for run in candidates.values():
-    jax.block_until_ready(run())
   for _ in range(tries):
-    best = dict.fromkeys(candidates, float("inf"))
-    for _ in range(rounds):
-      for name, run in candidates.items():
-        start = time.perf_counter()
-        jax.block_until_ready(run())
-        best[name] = min(best[name], time.perf_counter() - start)
+    best = timing.race(candidates, rounds)
     print({name: f"{1e3 * t:.1f} ms" for name, t in best.items()})
     if holds(best):
       return
@@ -147,46 +137,9 @@ def test_a_step_on_images_is_ten_times_as_fast_as_with_softmax():
 
 
 def test_episodes_are_a_hundred_times_as_fast_as_a_loop_over_samples():
-  """64 + 5 classes, 25 supports and 150 queries of 512 features."""
-  rng, size = Random(), episodes.Size(5, 5, 15, 75)
-  novel, base = rng.normal(800, 512), rng.normal(1280, 512)
-  tables = [
-    episodes.ByClass(
-      np.arange(c * m, dtype=np.int32).reshape(c, m), np.full(c, m, np.int32)
-    )
-    for c, m in ((20, 40), (64, 20))
-  ]
-  drawn = episodes.sample(0, *tables, size, 1000)
-  net = heads.EpisodeNetwork(heads.make_head("nam"), 64)
-  params = net.init(
-    jax.random.key(0),
-    jnp.zeros((1, 1, 512)),
-    jnp.ones((1, 1), bool),
-    jnp.zeros((1, 512)),
-    jnp.ones(64, bool),
-  )["params"]
-  unit, read, write = map(jax.jit, (nam_jax.unit, nam_jax.read, nam_jax.write))
-  W = jnp.concatenate([params["base"], jnp.zeros((5, 512))])
-
-  def loop():
-    """The first episode; its gates are constant, so it does less."""
-    total = jnp.zeros_like(W)
-    for n, rows in enumerate(drawn.support[0]):
-      value = jnp.zeros(69).at[64 + n].set(1.0)
-      for row in rows:
-        total += write(W, unit(novel[row]), value, 0.5, 0.5) / 5
-    total = unit(total)
-    queries = [novel[row] for row in drawn.query[0].ravel()]
-    queries += [base[row] for row in drawn.base_query[0]]
-    return [jnp.argmax(read(total, unit(query))) for query in queries]
-
+  together, loop = steps.episode_runs(1000)
   race(
-    {
-      "1,000 episodes": lambda: evaluate.evaluate(
-        net, params, novel, base, drawn, 5
-      ),
-      "one by loop": loop,
-    },
+    {"1,000 episodes": together, "one by loop": loop},
     lambda best: 1000 * best["one by loop"] > 100 * best["1,000 episodes"],
     rounds=3,
   )

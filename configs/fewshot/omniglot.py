@@ -1,4 +1,4 @@
-"""Omniglot: 20 ways, 1 and 5 shots, beside hundreds of base characters.
+"""Omniglot: 20 ways, 1 and 5 shots, beside thousands of base characters.
 
 python train_fewshot.py --config=configs/fewshot/omniglot.py --data_dir=DIR
 """
@@ -11,6 +11,7 @@ def get_config(arg: str = "all"):
   return base.get_config(
     arg,
     data="omniglot",
+    data_kwargs={"rotations": True},
     backbone="conv64",
     pad=2,
     num_way=20,
@@ -19,6 +20,6 @@ def get_config(arg: str = "all"):
     num_episodes=1000,
     num_val_episodes=200,
     curve_shots=(1, 2, 3, 5, 10),
-    stage1=base.stage(2000, 64, 500),
+    stage1=base.stage(6000, 64, 500),
     stage2=base.stage(500, 8, 250, learning_rate=0.01),
   )

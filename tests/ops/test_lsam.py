@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from benchmarks import plain
 from nam_jax.ops import lsam
 from tests.agreement import Random, assert_agree
-from tests.reference import plain
 
 
 def operands(b=3, s=11, h=2, v=4, d=5, seed=0):

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks import plain
 from nam_jax.ops import chunked, normalize, recurrent
 from tests.agreement import Random, assert_agree, relative
 from tests.reference import memory as reference
-from tests.reference import plain
 
 FORMS = {
   "scan": recurrent.memory_scan,

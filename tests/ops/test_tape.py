@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks import plain
 from nam_jax.ops import normalize, tape
 from tests.agreement import Random, assert_agree
 from tests.reference import nam_tm as reference
-from tests.reference import plain
 
 SKIP = tape.Transition("skip", lambda heads, found: jnp.roll(heads, 3, -1))
 RULES = {

@@ -1,0 +1,1 @@
+"""How fast the forms, layers and steps are, as ratios: `make bench`."""

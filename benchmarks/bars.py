@@ -1,0 +1,131 @@
+"""What the library promises, as ratios that one run of the benchmark shows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from benchmarks.candidate import Result
+
+GRADIENT = "forward+gradient"
+NAM_FORMS = (
+  ("bidirectional", "nam"),
+  ("causal", "causal nam"),
+  ("causal", "memory_scan"),
+  ("causal", "memory_chunked"),
+)
+GROWTH = (4096, 8192)  # the lengths between which costs may double
+MOST_GROWTH = 2.1
+
+CHUNKED, TORCH = "memory_chunked", "torch attention"
+PLAIN = "plain scan"
+# (group, task, what is compared, with what, field, length -> at least).
+RATIOS = (
+  ("causal", GRADIENT, PLAIN, CHUNKED, "seconds", {2048: 8, 8192: 12}),
+  ("causal", GRADIENT, PLAIN, CHUNKED, "temporary_mib", {8192: 20}),
+  ("causal", GRADIENT, TORCH, CHUNKED, "seconds", {1024: 1.5, 4096: 4}),
+  (
+    "bidirectional",
+    GRADIENT,
+    "softmax",
+    "nam",
+    "seconds",
+    {2048: 40, 8192: 150},
+  ),
+)
+# The same at every length.
+EVERYWHERE = (
+  ("causal", "forward", PLAIN, CHUNKED, "seconds", 0.9),
+  ("bidirectional", GRADIENT, "elu linear", "nam", "seconds", 1),
+)
+# (what is compared, with what, at least), forward and gradient.
+MACHINES = (
+  ("lsam, plain scan", "lsam", 2.5),
+  ("nam_tm, plain scan", "nam_tm", 3.5),
+  ("dnc, plain scan", "dnc", 2.0),
+  ("lstm, plain scan", "lstm", 1.0),
+  ("nam_tm, torch loop", "nam_tm", 20.0),
+)
+LRA = (("softmax", "nam", 10.0), ("linear", "nam", 1.0))
+EPISODES = 100.0  # as many in the time of one by a loop
+
+
+class Bar(NamedTuple):
+  """A promise and what was measured; None if it was not."""
+
+  name: str
+  value: float | None
+  bar: float
+  at_most: bool = False
+
+  @property
+  def holds(self) -> bool | None:
+    """Whether the promise is kept."""
+    if self.value is None:
+      return None
+    return self.value <= self.bar if self.at_most else self.value >= self.bar
+
+
+def judge(results: Sequence[Result], sizes: Iterable[int]) -> list[Bar]:
+  """All bars; those of every length are for the sizes given."""
+  found = {(r.group, r.task, r.name, r.size): r for r in results}
+  return [
+    *_forms(found, sizes),
+    *_growth(found),
+    *_machines(results),
+    *_steps(results),
+  ]
+
+
+def _forms(found, sizes) -> Iterator[Bar]:
+  every = [
+    (*compared, dict.fromkeys(sizes, bar)) for *compared, bar in EVERYWHERE
+  ]
+  for group, task, slow, fast, field, least in (*RATIOS, *every):
+    what = "time" if field == "seconds" else "temporary memory"
+    for size, bar in least.items():
+      pair = (found.get((group, task, name, size)) for name in (slow, fast))
+      title = f"{what} of {slow} / {fast}, {task}, S={size}"
+      yield Bar(title, _ratio(*pair, field), bar)
+
+
+def _growth(found) -> Iterator[Bar]:
+  short, long = GROWTH
+  for group, name in NAM_FORMS:
+    for task in ("forward", GRADIENT):
+      for field, what in (
+        ("flops", "FLOPs"),
+        ("temporary_mib", "temporary memory"),
+      ):
+        value = _ratio(
+          found.get((group, task, name, long)),
+          found.get((group, task, name, short)),
+          field,
+        )
+        title = f"{what} of {name}, {task}, S={long} / S={short}"
+        yield Bar(title, value, MOST_GROWTH, at_most=True)
+
+
+def _machines(results) -> Iterator[Bar]:
+  by_name = {r.name: r for r in results if r.group == "machines"}
+  for slow, fast, bar in MACHINES:
+    value = _ratio(by_name.get(slow), by_name.get(fast), "seconds")
+    yield Bar(f"time of {slow} / {fast}, {GRADIENT}", value, bar)
+
+
+def _steps(results) -> Iterator[Bar]:
+  steps = {r.name: r for r in results if r.group == "lra"}
+  for slow, fast, bar in LRA:
+    value = _ratio(steps.get(slow), steps.get(fast), "seconds")
+    yield Bar(f"time of {slow} / {fast}, a step on the LRA", value, bar)
+  shots = [r for r in results if r.group == "fewshot"]
+  value = None
+  if shots:
+    one, many = shots
+    value = many.size * _ratio(one, many, "seconds")
+  yield Bar("few-shot episodes in the time of one by a loop", value, EPISODES)
+
+
+def _ratio(top: Result | None, bottom: Result | None, field) -> float | None:
+  if top is None or bottom is None:
+    return None
+  a, b = getattr(top, field), getattr(bottom, field)
+  return a / b if a is not None and b else None

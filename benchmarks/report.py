@@ -1,0 +1,110 @@
+"""The results as tables and as JSON."""
+
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+import nam_jax
+from benchmarks import peers
+from benchmarks.bars import Bar
+from benchmarks.candidate import Result, Settings
+from experiments import table
+
+HEADER = (
+  "group",
+  "task",
+  "size",
+  "candidate",
+  "ms",
+  "times as fast",
+  "compile s",
+  "temporary MiB",
+  "GFLOP",
+)
+
+
+def as_text(races: Sequence[Sequence[Result]]) -> str:
+  """A line for each result; ratios are to the first of its race."""
+  rows = [HEADER]
+  for race in races:
+    first = next((r for r in race if r.seconds is not None), None)
+    for r in race:
+      rows.append(
+        (
+          r.group,
+          r.task,
+          str(r.size),
+          r.name,
+          *(_measured(r, first) if not r.skipped else ("-", "-", "", "", "")),
+        )
+      )
+  text = table.as_text(rows, markdown=False)
+  return "\n".join([text, *_notes(races)])
+
+
+def _measured(r, first):
+  ratio = (first.seconds / first.size) / (r.seconds / r.size)
+  return (
+    f"{1e3 * r.seconds:.2f}",
+    f"{ratio:.2f}",
+    _number(r.compile_seconds, ".2f"),
+    _number(r.temporary_mib, ".1f"),
+    _number(r.flops and r.flops / 1e9, ".3f"),
+  )
+
+
+def _number(value, form):
+  return "" if value is None else format(value, form)
+
+
+def _notes(races) -> list[str]:
+  """What was skipped, and the rates of streams and episodes."""
+  notes = []
+  for r in (r for race in races for r in race):
+    if r.skipped:
+      notes.append(f"skipped: {r.name}, {r.task}, {r.size}: it {r.skipped}")
+    elif r.group == "streaming":
+      rate = r.size / r.seconds
+      notes.append(f"streaming, {r.name}: {rate:,.0f} tokens/s, batch 1")
+    elif r.group == "fewshot":
+      notes.append(f"few-shot, {r.name}: {r.size / r.seconds:,.0f} episodes/s")
+  return notes
+
+
+def bars_as_text(bars: Sequence[Bar]) -> str:
+  """The bars, with what was measured and whether it is enough."""
+  verdict = {True: "holds", False: "DOES NOT HOLD", None: "not measured"}
+  rows = [("bar", "value", "must be", "")]
+  for bar in bars:
+    must = f"{'<=' if bar.at_most else '>='} {bar.bar:g}"
+    value = "-" if bar.value is None else f"{bar.value:.2f}"
+    rows.append((bar.name, value, must, verdict[bar.holds]))
+  return table.as_text(rows, markdown=False)
+
+
+def as_json(
+  settings: Settings, races: Sequence[Sequence[Result]], bars: Sequence[Bar]
+) -> dict[str, Any]:
+  """Everything, for a file.
+
+  Returns:
+    `machine` and `settings`; `results`, a list with the fields of `Result`;
+    `bars`, a list with the fields of `Bar` and `holds`.
+  """
+  return {
+    "machine": {
+      "platform": jax.default_backend(),
+      "device": jax.devices()[0].device_kind,
+      "cores": len(os.sched_getaffinity(0)),
+      "python": platform.python_version(),
+      "jax": jax.__version__,
+      "nam_jax": nam_jax.__version__,
+      "torch": peers.version(),
+    },
+    "settings": settings._asdict(),
+    "results": [r._asdict() for race in races for r in race],
+    "bars": [bar._asdict() | {"holds": bar.holds} for bar in bars],
+  }

@@ -1,0 +1,252 @@
+"""The benchmark measures fairly, and says what it measured."""
+
+import importlib
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import (
+  bars,
+  candidate,
+  flops,
+  machines,
+  peers,
+  plain,
+  sequence,
+)
+from experiments import timing
+from nam_jax.ops import lsam, tape
+from tests.agreement import assert_agree
+
+needs_torch = pytest.mark.skipif(peers.torch is None, reason=peers.ABSENT)
+
+
+class Clock:
+  """A clock that only runs when somebody works."""
+
+  def __init__(self):
+    self.now, self.turns = 0.0, []
+
+  def perf_counter(self):
+    return self.now
+
+  def sleep(self, seconds):
+    assert seconds == 0
+
+  def worker(self, name, *seconds):
+    """Takes the given seconds in turn, then the last of them."""
+    seconds = list(seconds)
+
+    def run():
+      self.turns.append(name)
+      self.now += seconds.pop(0) if len(seconds) > 1 else seconds[0]
+
+    return run
+
+
+@pytest.fixture
+def clock(monkeypatch):
+  clock = Clock()
+  monkeypatch.setattr(timing, "time", clock)
+  return clock
+
+
+def test_candidates_run_in_turn_and_the_fastest_round_counts(clock):
+  candidates = {
+    "a": clock.worker("a", 9, 3, 2, 4),
+    "b": clock.worker("b", 1, 6, 5, 5),
+  }
+  assert timing.race(candidates, rounds=3) == {"a": 2, "b": 5}
+  assert "".join(clock.turns) == "abababab"
+
+
+def test_a_slow_candidate_leaves_the_race_after_a_timed_round(clock):
+  candidates = {"a": clock.worker("a", 10), "b": clock.worker("b", 1)}
+  assert timing.race(candidates, rounds=9, seconds=3) == {"a": 10, "b": 1}
+  assert "".join(clock.turns) == "ab" + "ab" + "bb"
+
+
+def test_results_are_printed_written_and_drawn(tmp_path, capsys):
+  options = ["--quick", "--groups=bidirectional,streaming", "--sizes=8,16"]
+  command.main([*options, "--rounds=1", "--limit=0", f"--out={tmp_path}"])
+  written = json.loads((tmp_path / "results.json").read_text())
+  assert set(written) == {"machine", "settings", "results", "bars"}
+  assert written["machine"]["jax"] == jax.__version__
+  assert written["settings"]["sizes"] == [8, 16]
+  first, *_ = results = written["results"]
+  assert set(first) == set(candidate.Result._fields)
+  assert (first["name"], first["task"], first["size"]) == (
+    "softmax",
+    "forward",
+    8,
+  )
+  for field in ("seconds", "compile_seconds", "temporary_mib", "flops"):
+    assert first[field] > 0
+  assert {r["name"] for r in results if r["group"] == "streaming"} == {
+    "causal",
+    "erase",
+  }
+  for r in results:
+    is_long = r["size"] == 16 and r["group"] == "bidirectional"
+    assert (r["seconds"] is None) == is_long
+    assert bool(r["skipped"]) == is_long
+  assert {"name", "value", "bar", "at_most", "holds"} == set(written["bars"][0])
+  out = capsys.readouterr().out
+  assert "skipped: softmax, forward, 16: it would take" in out
+  assert "tokens/s" in out
+  assert "S=8192 / S=4096" in out
+  assert (tmp_path / "cost_by_length.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+  ("option", "complaint"),
+  [
+    ("--groups=causal,casual", "unknown 'casual'; choose from bidirectional"),
+    ("--attentions=nan", "unknown 'nan'; choose from softmax"),
+    ("--sizes=64,x", "'x' is no positive whole number"),
+    ("--rounds=0", "'0' is no positive whole number"),
+  ],
+)
+def test_a_wrong_option_is_one_line(option, complaint, capsys):
+  with pytest.raises(SystemExit) as stopped:
+    command.main([option])
+  assert stopped.value.code == 2
+  (line,) = capsys.readouterr().err.splitlines()
+  assert complaint in line
+
+
+@pytest.fixture
+def without_torch(monkeypatch):
+  monkeypatch.setitem(sys.modules, "torch", None)
+  importlib.reload(peers)
+  yield
+  monkeypatch.undo()
+  importlib.reload(peers)
+
+
+@pytest.mark.usefixtures("without_torch")
+def test_torch_is_left_out_where_it_is_not_installed(tmp_path, capsys):
+  command.main(["--quick", "--groups=streaming", f"--out={tmp_path}"])
+  assert capsys.readouterr().out.splitlines()[0] == peers.ABSENT
+  written = json.loads((tmp_path / "results.json").read_text())
+  assert written["machine"]["torch"] is None
+  assert not (tmp_path / "cost_by_length.png").exists()
+  assert peers.sequence_candidates("forward", ()) == {}
+  assert peers.machine_candidates("lsam", {}, None, None) == {}
+
+
+def numpy_tree(tree):
+  return jax.tree.map(np.asarray, tree)
+
+
+@needs_torch
+def test_torch_computes_the_same_over_sequences():
+  inputs = sequence.make_inputs(2, 5, 3, 4)
+  theirs = peers.sequence_candidates(sequence.TASKS[1], inputs)
+  for name, form in (
+    ("torch loop", sequence.plain_scan),
+    ("torch attention", causal_softmax),
+  ):
+    output, grads = theirs[name]().run()
+    if name == "torch attention":
+      output, *grads = (a.transpose(1, 2) for a in (output, *grads))
+    args = [jnp.asarray(array) for array in inputs[: len(grads)]]
+    ours = candidate.with_gradient(form, jnp.asarray(inputs.v), *args).run()
+    assert_agree(numpy_tree((output, tuple(grads))), numpy_tree(ours), 1e-5)
+
+
+def causal_softmax(q, k, v):
+  return jax.nn.dot_product_attention(q, k, v, is_causal=True)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["lsam", "nam_tm", "lstm"])
+def test_torch_computes_the_same_machines(name):
+  rng = np.random.default_rng(0)
+  x, seed = rng.standard_normal((2, 3, 5, 8), np.float32)
+  layer = machines.make_machines(8)[name].layer
+  ours, params = machines.layer_candidate(layer, x, seed)
+  (theirs,) = peers.machine_candidates(name, params, x, seed).values()
+  output, (d_params, dx) = numpy_tree(ours.run())
+  expected = (output, (dx, *jax.tree.leaves(d_params)))
+  assert_agree(numpy_tree(theirs.run()), expected, 1e-5)
+
+
+def test_plain_scans_take_the_place_of_the_fast_ones():
+  found = machines.make_machines(8)
+  for name, module, function in (
+    ("lsam", lsam, "lsam_scan"),
+    ("nam_tm", tape, "tape_scan"),
+  ):
+    fast = getattr(module, function)
+    with found[name].context():
+      assert getattr(module, function) is getattr(plain, function)
+    assert getattr(module, function) is fast
+
+
+def test_plain_dnc_has_the_same_parameters():
+  machine, x = machines.make_machines(8)["dnc"], jnp.ones((1, 2, 8))
+  fast, slow = (
+    jax.eval_shape(layer.init, jax.random.key(0), x) for layer in machine[:2]
+  )
+  assert fast == slow
+
+
+def test_operations_in_a_loop_count_as_often_as_it_runs():
+  matrix = jnp.ones((4, 4))
+
+  def loop(x):
+    return jax.lax.scan(lambda x, _: (matrix @ x, None), x, length=5)[0]
+
+  assert flops.count(jnp.matmul, matrix, matrix) == 2 * 4**3
+  assert flops.count(loop, matrix) == 5 * 2 * 4**3
+  assert flops.count(jax.jit(loop), matrix) == 5 * 2 * 4**3
+  assert flops.count(lambda x: jnp.sum(x.T * x), matrix) == 16 + 16
+
+
+def test_forecasts_follow_the_last_growth():
+  forecast = sequence.Forecast()
+  assert forecast.seconds("forward", "nam", 64) == 0
+  for size, seconds in ((64, 1.0), (128, 2.0)):
+    result = candidate.Result("g", "forward", size, "nam", seconds)
+    forecast.learn([result])
+    if size == 64:
+      assert forecast.seconds("forward", "nam", 128) == 4
+  assert forecast.seconds("forward", "nam", 512) == pytest.approx(8)
+
+
+def test_what_does_not_fit_into_memory_is_not_run():
+  huge = candidate.Candidate(pytest.fail, temporary_mib=1e9)
+  small = candidate.Candidate(lambda: None)
+  racing = {"huge": huge, "small": small}
+  a, b = candidate.measure("g", "t", 1, racing, candidate.QUICK)
+  assert a.seconds is None
+  assert "needs 1,000,000,000 MiB" in a.skipped
+  assert b.seconds >= 0
+
+
+def test_bars_hold_or_not_or_are_not_measured():
+  def form(task, size, name, seconds, mib):
+    return candidate.Result("causal", task, size, name, seconds, 1, mib, size)
+
+  results = [
+    form(bars.GRADIENT, 4096, "memory_chunked", 1.0, 10),
+    form(bars.GRADIENT, 8192, "memory_chunked", 2.0, 22),
+    form(bars.GRADIENT, 8192, "plain scan", 30.0, 44),
+  ]
+  judged = {bar.name: bar for bar in bars.judge(results, [64])}
+  end = f"memory_chunked, {bars.GRADIENT}, S=8192"
+  time = judged[f"time of plain scan / {end}"]
+  assert (time.value, time.holds) == (15, True)
+  memory = judged[f"temporary memory of plain scan / {end}"]
+  assert (memory.value, memory.holds) == (2, False)
+  assert judged[f"FLOPs of {end} / S=4096"].holds
+  growth = judged[f"temporary memory of {end} / S=4096"]
+  assert (growth.value, growth.holds) == (2.2, False)
+  end = f"nam, {bars.GRADIENT}, S=64"
+  assert judged[f"time of elu linear / {end}"].holds is None
