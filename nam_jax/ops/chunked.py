@@ -10,8 +10,9 @@ ops/sequence.py):
 
 Only U and M' wait for the chunk before, so everything else is computed for all
 chunks of a segment at once: the whole sequence on an accelerator, a few chunks
-that fit into the cache on a CPU. With nothing to erase E = A = 0, T = I, and
-this is causal outer-product attention.
+that fit into the cache on a CPU. (Without a gradient, a CPU is still faster
+token by token, while its cache holds the memories.) With nothing to erase
+E = A = 0, T = I, and this is causal outer-product attention.
 
 The gradient, also by hand: with dR given and dM' = G from the chunk after,
 
@@ -33,10 +34,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from nam_jax.ops import sequence
+from nam_jax.ops import recurrent, sequence
 from nam_jax.ops.sequence import Gate, Mask
 
 _CPU_SEGMENT = 4  # chunks computed at once on a CPU
+_CPU_CACHE = 2**21  # bytes of memories that it reads and writes token by token
 _WHOLE = 16  # the largest triangular block that is inverted in place
 
 
@@ -278,7 +280,13 @@ def _backward(cut, residuals, gradients):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _chunks(cut, q, k, x, p_e, M, part):
-  return _forward(cut, q, k, x, p_e, M, part)[0]
+  if not _on_cpu() or M.nbytes > _CPU_CACHE:
+    return _forward(cut, q, k, x, p_e, M, part)[0]
+  is_first = None
+  if part is not None:
+    is_first = jnp.diff(part[..., 0, 0], axis=1, prepend=0) > 0
+  ops = sequence.Operands(q, k, x, p_e, M)
+  return recurrent.scan_forward(ops, is_first)
 
 
 _chunks.defvjp(_forward, _backward)
