@@ -9,7 +9,11 @@ from nam_jax.layers.lstm import LSTM
 from nam_jax.layers.nam_attention import NAMAttention
 from nam_jax.layers.nam_tm import NAMTuringMachine
 from nam_jax.layers.self_attention import SelfAttention
-from nam_jax.layers.transformer import TransformerBlock, TransformerEncoder
+from nam_jax.layers.transformer import (
+  EncoderState,
+  TransformerBlock,
+  TransformerEncoder,
+)
 from nam_jax.ops.chunked import memory_chunked
 from nam_jax.ops.linear_attention import linear_attention
 from nam_jax.ops.lsam import LSAMState
@@ -17,6 +21,10 @@ from nam_jax.ops.memory import read, write
 from nam_jax.ops.normalize import unit
 from nam_jax.ops.outer_product import outer_product_attention
 from nam_jax.ops.recurrent import memory_scan
+from nam_jax.ops.sharded import (
+  memory_sharded,
+  outer_product_attention_sharded,
+)
 from nam_jax.ops.tape import (
   JUMP,
   LEFT,
@@ -28,6 +36,7 @@ from nam_jax.ops.tape import (
   rewind,
 )
 from nam_jax.ops.tensor import TensorMemory
+from nam_jax.streaming import export_step
 from nam_jax.version import __version__
 
 __all__ = [
@@ -40,6 +49,7 @@ __all__ = [
   "RIGHT",
   "TRANSITIONS",
   "DNCCell",
+  "EncoderState",
   "LSAMCell",
   "LSAMState",
   "LSTMAttention",
@@ -53,12 +63,15 @@ __all__ = [
   "Transition",
   "UniversalTransformer",
   "__version__",
+  "export_step",
   "linear_attention",
   "linear_attention_fn",
   "memory_chunked",
   "memory_scan",
+  "memory_sharded",
   "nam_attention_fn",
   "outer_product_attention",
+  "outer_product_attention_sharded",
   "read",
   "rewind",
   "unit",

@@ -13,7 +13,16 @@ import nam_jax
 from tests import project_tree
 
 ROOT = project_tree.ROOT
-EXTRAS = {"train", "plot", "notebooks", "test", "cuda12", "cuda13", "tpu"}
+EXTRAS = {
+  "train",
+  "plot",
+  "export",
+  "notebooks",
+  "test",
+  "cuda12",
+  "cuda13",
+  "tpu",
+}
 
 # A build environment has no jax: the version must be read, not imported.
 BUILD = """

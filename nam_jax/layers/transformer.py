@@ -3,14 +3,25 @@
 Any layer with the call interface of `SelfAttention` fits: `attention` is a
 function without arguments that makes one, for instance
 `functools.partial(SelfAttention, num_heads=8, qkv_dim=512)`.
+
+With layers that have a memory to carry on, such as `NAMAttention` in mode
+"causal" or "erase", an encoder reads a sequence in parts, or token by token.
 """
 
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, Bool, DTypeLike, Float, Int
+
+
+class EncoderState(NamedTuple):
+  """What an encoder goes on from; its size is that of the memories."""
+
+  position: Int[Array, ""]  # of the next token
+  memories: tuple[Float[Array, "b h v k"], ...]  # one for each block
 
 
 def sinusoids(
@@ -89,15 +100,30 @@ class TransformerBlock(nn.Module):
     *,
     mask: Bool[Array, "b s"] | None = None,
     train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Applies the block; padding never changes the output of a real token."""
+    initial_memory: Float[Array, "b h v k"] | None = None,
+    return_memory: bool = False,
+  ):
+    """Applies the block; padding never changes the output of a real token.
+
+    Args:
+      x: The tokens.
+      mask: True at real tokens.
+      train: Whether to apply dropout.
+      initial_memory: What the attention layer starts from, if it has a memory.
+      return_memory: Whether to return (outputs, memory) to continue from.
+    """
+    options = {}
+    if return_memory or initial_memory is not None:
+      options = {"initial_memory": initial_memory, "return_memory": True}
     y = nn.LayerNorm(dtype=self.dtype)(x)
-    y = self.attention()(y, mask=mask, train=train)
+    y = self.attention()(y, mask=mask, train=train, **options)
+    y, memory = y if options else (y, None)
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
     x = x + y.astype(x.dtype)
     y = nn.LayerNorm(dtype=self.dtype)(x)
     y = MLP(self.mlp_dim, self.dropout_rate, self.dtype)(y, train=train)
-    return x + y.astype(x.dtype)
+    x = x + y.astype(x.dtype)
+    return (x, memory) if return_memory else x
 
 
 class TransformerEncoder(nn.Module):
@@ -128,11 +154,28 @@ class TransformerEncoder(nn.Module):
     *,
     mask: Bool[Array, "b s"] | None = None,
     train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Encodes embedded tokens."""
-    x = self._add_positions(x)
+    initial_state: EncoderState | None = None,
+    return_state: bool = False,
+  ):
+    """Encodes embedded tokens.
+
+    Args:
+      x: The tokens.
+      mask: True at real tokens.
+      train: Whether to apply dropout.
+      initial_state: Where the call before stopped. Needs max_len=None, so it
+        is not for learned positions.
+      return_state: Whether to return (outputs, state) to continue from. No
+        tokens, x[:, :0], give the state that a sequence starts with.
+    """
+    start, memories = 0, (None,) * self.num_layers
+    if initial_state is not None:
+      self._check_state(initial_state)
+      start, memories = initial_state
+    x = self._add_positions(x, start)
     x = nn.Dropout(self.dropout_rate)(x, deterministic=not train)
-    for layer in range(self.num_layers):
+    new_memories = []
+    for layer, memory in enumerate(memories):
       block = TransformerBlock(
         self.attention,
         self.mlp_dim,
@@ -140,10 +183,35 @@ class TransformerEncoder(nn.Module):
         self.dtype,
         name=f"encoderblock_{layer}",
       )
-      x = block(x, mask=mask, train=train)
-    return nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x)
+      x = block(
+        x,
+        mask=mask,
+        train=train,
+        initial_memory=memory,
+        return_memory=return_state,
+      )
+      if return_state:
+        x, memory = x
+        new_memories.append(memory)
+    y = nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x)
+    if not return_state:
+      return y
+    position = jnp.asarray(start + x.shape[1], jnp.int32)
+    return y, EncoderState(position, tuple(new_memories))
 
-  def _add_positions(self, x):
+  def _check_state(self, state):
+    if self.max_len is not None:
+      raise ValueError(
+        "initial_state says at run time only how long the sequence is, so"
+        f" max_len must be None, got {self.max_len}"
+      )
+    if len(state.memories) != self.num_layers:
+      raise ValueError(
+        f"initial_state has {len(state.memories)} memories, but"
+        f" num_layers={self.num_layers}"
+      )
+
+  def _add_positions(self, x, start):
     length, width = x.shape[1:]
     if self.max_len is not None and length > self.max_len:
       raise ValueError(
@@ -152,7 +220,8 @@ class TransformerEncoder(nn.Module):
     if self.positions is None:
       return x
     if self.positions == "sinusoidal":
-      signal = sinusoids(jnp.arange(length, dtype=jnp.float32), width)
+      positions = (start + jnp.arange(length)).astype(jnp.float32)
+      signal = sinusoids(positions, width)
       return x + signal.astype(x.dtype)[None]
     if self.positions != "learned":
       raise ValueError(

@@ -36,11 +36,13 @@ def fold(q, k, v, p_w, p_e, initial_memory, mask) -> Operands:
   q, k, v = (array.astype(dtype) for array in (q, k, v))
   if initial_memory is None:
     b, _, h, _ = k.shape
-    initial_memory = jnp.zeros((b, h, v.shape[-1], k.shape[-1]), dtype)
+    shape = (b, h, v.shape[-1], k.shape[-1])
+    initial_memory = jnp.zeros_like(v, shape=shape)
   if isinstance(p_e, int | float) and p_e == 0:
     p_e = None
   else:
-    p_e = jnp.broadcast_to(jnp.asarray(p_e, dtype), k.shape[:3])
+    p_e = jnp.asarray(p_e, dtype)
+    p_e = jnp.full_like(k, p_e, shape=k.shape[:3]) if p_e.ndim == 0 else p_e
     p_e = hide(p_e[..., None], mask)
   x = hide(memory.scale(p_w, v), mask)
   return Operands(q, k, x, p_e, initial_memory.astype(dtype))

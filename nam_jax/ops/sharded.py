@@ -1,0 +1,150 @@
+"""The memory of a sequence that is split over devices, inside `jax.shard_map`.
+
+A device holds a span of the tokens, and only memories travel between devices.
+To the memory M that it starts with, a span does
+
+  M' = M A + B,   r_t = M a_t + b_t,
+
+where B and b_t are what it writes and reads when it starts empty. A and a_t are
+the same for the rows of the identity matrix, if nothing is written: they keep
+what is not erased. So one run over the span with the rows of both memories
+below each other, [0; I], gives all four. Two spans after each other are one,
+[B; A] = [B1; A1] A2 + [B2; 0], so in log2(devices) rounds, in which devices get
+the spans of those 1, 2, 4, ... before them, each has all before its own as one,
+and with it its M. Where nothing is ever erased, A = I and a_t = q_t. In the
+NAM-Transformer, where every token reads the whole sequence, all devices need
+the sum of B, nothing else.
+"""
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from nam_jax.ops import chunked, memory, outer_product, sequence
+from nam_jax.ops.sequence import Gate, Mask
+
+
+def outer_product_attention_sharded(
+  q: Float[Array, "b s h k"],
+  k: Float[Array, "b s h k"],
+  v: Float[Array, "b s h v"],
+  *,
+  axis_name: str,
+  mask: Mask | None = None,
+  p_w: Gate = 1.0,
+  p_r: Gate = 1.0,
+) -> Float[Array, "b s h v"]:
+  """What `outer_product_attention` computes, for this device's span.
+
+  Call it inside `jax.shard_map`. One sum of [b h v k] over the devices is all
+  that they exchange. The causal form is `memory_sharded` with p_e = 0.
+
+  Args are those of `outer_product_attention`, for the tokens of the span, and:
+    axis_name: The mesh axis that the sequence is split over.
+  """
+  sequence.check_heads(q, k, v, mask)
+  for name, gate in (("p_r", p_r), ("p_w", p_w)):
+    sequence.check_gate(name, gate, k.shape[:3])
+  x = sequence.hide(memory.scale(p_w, v), mask)
+  M = lax.psum(outer_product.outer_product_memory(k, x), axis_name)
+  return sequence.outputs(outer_product.read_all(M, q), p_r, mask, v.dtype)
+
+
+def memory_sharded(
+  q: Float[Array, "b s h k"],
+  k: Float[Array, "b s h k"],
+  v: Float[Array, "b s h v"],
+  p_r: Gate = 1.0,
+  p_w: Gate = 1.0,
+  p_e: Gate = 1.0,
+  *,
+  axis_name: str,
+  initial_memory: Float[Array, "b h v k"] | None = None,
+  mask: Mask | None = None,
+  reverse: bool = False,
+  chunk_size: int | None = None,
+) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
+  """What `memory_chunked` computes, for this device's span of the sequence.
+
+  Call it inside `jax.shard_map`. The work of the devices is equal and all at
+  once. Each sends 1 + log2(devices) times [b h v+k k] ([b h v k] if p_e is the
+  number 0), and a sum of [b h v k] if the final memory is used, nothing else.
+
+  Args are those of `memory_chunked`, for the tokens of the span, and:
+    axis_name: The mesh axis that the sequence is split over.
+    initial_memory: The memory before the first token of the whole sequence.
+
+  Returns:
+    The outputs of the span, in the type of v, and the memory after the whole
+    sequence, the same on all devices, in float32 or wider.
+  """
+  sequence.check_gate("p_r", p_r, k.shape[:3])
+  ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
+  reads, queries, span = _run_span(ops, reverse, chunk_size)
+  M = _start_memory(ops.memory, span, axis_name, reverse)
+  reads = reads + jnp.einsum("bhvk,bshk->bshv", M, queries)
+  last = 0 if reverse else lax.axis_size(axis_name) - 1
+  is_last = lax.axis_index(axis_name) == last
+  after = _then(M, span, M.shape[2])
+  final = lax.psum(jnp.where(is_last, after, 0), axis_name)
+  return sequence.outputs(reads, p_r, mask, v.dtype), final
+
+
+def _run_span(ops, reverse, chunk_size):
+  """b [b s h v], a [b s h k], and [B; A], or B alone if A = I."""
+  x, M, p_e = ops.x, jnp.zeros_like(ops.x, shape=ops.memory.shape), 0
+  if ops.p_e is not None:
+    p_e = _vary(ops.p_e[..., 0], ops.k)
+    x = jnp.concatenate([x, jnp.zeros_like(ops.k)], axis=-1)
+    identity = jnp.eye(M.shape[-1], dtype=M.dtype)
+    identity = jnp.broadcast_to(identity, (*M.shape[:2], *identity.shape))
+    M = jnp.concatenate([M, identity], axis=2)
+  reads, span = chunked.memory_chunked(
+    ops.q,
+    ops.k,
+    x,
+    1,
+    1,
+    p_e,
+    initial_memory=M,
+    reverse=reverse,
+    chunk_size=chunk_size,
+  )
+  if ops.p_e is None:
+    return reads, ops.q, span
+  b, a = jnp.split(reads, [ops.memory.shape[2]], axis=-1)
+  return b, a, span
+
+
+def _then(rows, span, v):
+  """rows A + [B; 0], for the v rows B and the rows A, or A = I, of a span.
+
+  What a span makes of a memory, or of the [B; A] of the span before it.
+  """
+  B, A = jnp.split(span, [v], axis=2)
+  B = jnp.pad(B, ((0, 0), (0, 0), (0, rows.shape[2] - v), (0, 0)))
+  return (rows @ A if A.shape[2] else rows) + B
+
+
+def _start_memory(M, span, axis_name, reverse):
+  """The memory that the spans before this device's make of the initial one."""
+  count, here = lax.axis_size(axis_name), lax.axis_index(axis_name)
+  place = count - 1 - here if reverse else here
+
+  def from_before(array, steps):
+    pairs = [(i, i + steps) for i in range(count - steps)]
+    pairs = [(b, a) for a, b in pairs] if reverse else pairs
+    return lax.ppermute(array, axis_name, pairs)
+
+  v, steps = M.shape[2], 1
+  while steps < count:
+    both = _then(from_before(span, steps), span, v)
+    span = jnp.where(place >= steps, both, span)
+    steps *= 2
+  M = _vary(M, span)
+  return jnp.where(place > 0, _then(M, from_before(span, 1), v), M)
+
+
+def _vary(array, like):
+  """The array, in the type of one that differs between devices as like does."""
+  return array + jnp.zeros_like(like, shape=array.shape)

@@ -1,0 +1,83 @@
+"""A trained causal model as a file that runs token by token, with JAX alone.
+
+Such a model keeps nothing of the tokens it has read but its state, whose size
+is fixed. So the millionth token takes the time and the memory of the first.
+
+  def apply(variables, memory, token):
+    return layer.apply(
+      variables, token, initial_memory=memory, return_memory=True
+    )
+
+  program = nam_jax.export_step(apply, variables, memory, token)
+  pathlib.Path("step.jax").write_bytes(program)
+
+To run it, JAX is enough (here as there with the package `flatbuffers`, the
+extra `export`). A state of zeros is a new stream:
+
+  exported = jax.export.deserialize(pathlib.Path("step.jax").read_bytes())
+  step = jax.jit(exported.call, donate_argnums=0)
+  state = [jnp.zeros(a.shape, a.dtype) for a in exported.in_avals[:-1]]
+  for token in tokens:
+    output, state = step(state, token)
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike
+
+
+def export_step(
+  apply: Callable[[Any, Any, Array], tuple[Any, Any]],
+  variables: Any,
+  state: Any,
+  token: ArrayLike,
+  *,
+  platforms: Sequence[str] | None = None,
+) -> bytes:
+  """The step from one token to the next as a program, with the weights in it.
+
+  Args:
+    apply: apply(variables, state, token) -> (output, state), for instance of a
+      layer's `apply`.
+    variables: The weights.
+    state: The state before the first token.
+    token: A token of the shape and type that the program shall take, or several
+      of them: every call takes as many.
+    platforms: Where the program shall run, such as ("cpu", "cuda", "tpu"); by
+      default where it is made.
+
+  Returns:
+    What `jax.export.deserialize` reads: a program called with (state, token)
+    that returns (output, state), where state is a plain list of arrays. The
+    first of them says whether the stream has begun, the others are the leaves
+    of the model's state.
+  """
+  state, token = jax.tree.map(jnp.asarray, (state, token))
+  _check_state(apply, variables, state, token)
+  first, structure = jax.tree.flatten(state)
+
+  def step(state, token):
+    begun, *leaves = state
+    leaves = jax.tree.map(functools.partial(jnp.where, begun), leaves, first)
+    state = jax.tree.unflatten(structure, leaves)
+    output, state = apply(variables, state, token)
+    return output, [jnp.ones_like(begun), *jax.tree.leaves(state)]
+
+  export = jax.export.export(jax.jit(step), platforms=platforms)
+  return bytes(export([jnp.array(False), *first], token).serialize())
+
+
+def _check_state(apply, variables, state, token):
+  """The state that a step returns is one that the next can take."""
+  given = jax.eval_shape(lambda: state)
+  _, returned = jax.eval_shape(apply, variables, state, token)
+  if returned != given:
+    raise ValueError(
+      "apply must return a state like the one it is given, but for"
+      f" {given} it returned {returned}"
+    )

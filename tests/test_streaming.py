@@ -1,0 +1,147 @@
+"""Exported steps: token by token they give what a whole sequence gives."""
+
+import functools
+import json
+import subprocess
+import sys
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import nam_jax
+from tests import linen_tools, stream_tokens
+from tests.agreement import Random, assert_agree
+
+B, S, D = 2, 7, 8
+ERASE = functools.partial(nam_jax.NAMAttention, num_heads=2, mode="erase")
+ENCODER = nam_jax.TransformerEncoder(ERASE, num_layers=2, mlp_dim=16)
+
+# Each with the names of the state that it takes, and of how to ask for it.
+MODELS = {
+  "causal": (
+    nam_jax.NAMAttention(2, "causal"),
+    "initial_memory",
+    {"return_memory": True},
+  ),
+  "erase": (ERASE(), "initial_memory", {"return_memory": True}),
+  "encoder": (ENCODER, "initial_state", {"return_state": True}),
+  "lsam": (nam_jax.LSAM(D, 2), "initial_state", {}),
+  "lstm": (nam_jax.LSTM(D), "initial_state", {}),
+  "nam_tm": (nam_jax.NAMTuringMachine(2), "initial_tape", {}),
+}
+
+
+def make_program(name, tokens):
+  """(exported program, outputs of the whole sequence, final state)."""
+  model, state_name, options = MODELS[name]
+  x = jnp.swapaxes(tokens[:, :, 0], 0, 1)  # [b s d]
+  variables = linen_tools.random_params(model, x)
+  apply = functools.partial(model.apply, **options)
+
+  def step(variables, state, token):
+    return apply(variables, token, **{state_name: state})
+
+  # A token that is not there leaves the state that a sequence starts with.
+  nothing = jnp.zeros((x.shape[0], 1), bool)
+  _, start = jax.jit(apply)(variables, x[:, :1], mask=nothing)
+  if name == "encoder":
+    start = start._replace(position=jnp.int32(0))
+  outputs, final = linen_tools.compiled(apply)(variables, x)
+  program = nam_jax.export_step(step, variables, start, tokens[0])
+  return program, np.swapaxes(outputs, 0, 1)[:, :, None], final
+
+
+def make_tokens(s, b=B):
+  """One [b 1 d] after the other."""
+  return np.asarray(Random(s).normal(s, b, 1, D))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_token_by_token_equals_the_whole_sequence(name):
+  tokens = make_tokens(S)
+  program, expected, final = make_program(name, tokens)
+  exported = jax.export.deserialize(program)
+  state = [jnp.zeros(a.shape, a.dtype) for a in exported.in_avals[:-1]]
+  step, outputs = jax.jit(exported.call, donate_argnums=0), []
+  for token in tokens:
+    output, state = step(state, token)
+    outputs.append(output)
+  assert_agree(np.stack(outputs), expected, 1e-5)
+  assert_agree(state[1:], jax.tree.leaves(final), 1e-5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_process_with_jax_alone_streams_in_constant_memory(tmp_path):
+  tokens = make_tokens(1500, b=1)
+  program, expected, _ = make_program("encoder", tokens)
+  (tmp_path / "step.jax").write_bytes(program)
+  np.save(tmp_path / "tokens.npy", tokens)
+  script = [sys.executable, stream_tokens.__file__]
+  run = subprocess.run(
+    [*script, "step.jax", "tokens.npy", "6000", "outputs.npy"],
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+  )
+  assert run.returncode == 0, run.stderr
+  report = json.loads(run.stdout)
+  assert not {"nam_jax", "flax"} & set(report["modules"])
+  assert report["finite"]
+  assert report["last"]["mib"] < report["first"]["mib"] + 2
+  assert_agree(np.load(tmp_path / "outputs.npy"), expected, 1e-4)
+
+
+def test_a_program_for_other_platforms():
+  apply = functools.partial(ERASE().apply, return_memory=True)
+  memory, token = jnp.zeros((B, 2, 4, 4)), jnp.zeros((B, 1, D))
+  program = nam_jax.export_step(
+    lambda v, memory, token: apply(v, token, initial_memory=memory),
+    linen_tools.random_params(ERASE(), token),
+    memory,
+    token,
+    platforms=("cpu", "cuda", "tpu"),
+  )
+  exported = jax.export.deserialize(program)
+  assert exported.platforms == ("cpu", "cuda", "tpu")
+
+
+def test_a_state_that_changes_its_shape_is_refused():
+  def longer(variables, state, token):
+    return token, jnp.concatenate([state, token])
+
+  with pytest.raises(ValueError, match=r"return a state like .*\(4,"):
+    nam_jax.export_step(longer, {}, jnp.zeros(3), jnp.zeros(1))
+
+
+def test_an_encoder_reads_a_sequence_in_parts():
+  x = Random().normal(B, S, D)
+  variables = linen_tools.random_params(ENCODER, x)
+
+  @linen_tools.compiled
+  def run(x, state=None):
+    return ENCODER.apply(variables, x, initial_state=state, return_state=True)
+
+  whole, final = run(x)
+  assert_agree(whole, jax.jit(ENCODER.apply)(variables, x), 1e-6)
+  _, state = run(x[:, :0])
+  assert not any(leaf.any() for leaf in jax.tree.leaves(state))
+  first, state = run(x[:, :4], state)
+  second, state = run(x[:, 4:], state)
+  assert_agree(np.concatenate([first, second], axis=1), whole, 1e-5)
+  assert_agree(state, final, 1e-5)
+
+
+def test_an_encoder_refuses_a_state_that_does_not_fit():
+  x = Random().normal(B, S, D)
+  variables = linen_tools.random_params(ENCODER, x)
+  apply = functools.partial(ENCODER.apply, return_state=True)
+  _, state = jax.jit(apply)(variables, x[:, :0])
+  limited = ENCODER.clone(max_len=9)
+  with pytest.raises(ValueError, match="max_len must be None, got 9"):
+    limited.apply(variables, x, initial_state=state)
+  state = state._replace(memories=state.memories[:1])
+  with pytest.raises(ValueError, match="1 memories, but num_layers=2"):
+    ENCODER.apply(variables, x, initial_state=state)
