@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from nam_jax.ops import memory, normalize
+from nam_jax.ops import addressing, memory, normalize
 
 
 def memory_scan(q, k, v, p_r, p_w, p_e, initial):
@@ -67,6 +67,13 @@ def tape_scan(controls, tape, transitions, normalize_heads=True, mask=None):
   tokens += [jnp.moveaxis(actions, 2, 0), time_first(mask)]
   tape, (outputs, heads) = lax.scan(step, tape, tuple(tokens))
   return jnp.moveaxis(outputs, 0, 1), tape, jnp.moveaxis(heads, 2, 0)
+
+
+def update_and_follow(link, precedence, write_weights, read_weights):
+  """The definition of `addressing.update_and_follow`."""
+  link = addressing.update_link(link, precedence, write_weights)
+  backward = addressing.backward_weighting(link, read_weights)
+  return link, backward, addressing.forward_weighting(link, read_weights)
 
 
 def time_first(mask):

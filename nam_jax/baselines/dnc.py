@@ -98,14 +98,16 @@ def access(state: DNCState, interface: Interface) -> DNCState:
   memory = addressing.write(
     state.memory, write_weights, interface.erase, interface.write_vector
   )
-  link = addressing.update_link(state.link, state.precedence, write_weights)
+  link, backward, forward = addressing.update_and_follow(
+    state.link, state.precedence, write_weights, state.read_weights
+  )
   read_weights = addressing.read_weighting(
     interface.read_modes,
-    addressing.backward_weighting(link, state.read_weights),
+    backward,
     addressing.content_weighting(
       memory, interface.read_keys, interface.read_strengths
     ),
-    addressing.forward_weighting(link, state.read_weights),
+    forward,
   )
   return state._replace(
     memory=memory,
@@ -210,7 +212,7 @@ class DNC(nn.Module):
   ) -> tuple[Float[Array, "b s d"], DNCState]:
     """Returns the outputs and the state after the last real token."""
     b, _, d = x.shape
-    # Recomputing a step in the backward pass is twice as fast as storing it.
+    # Recomputing a step in the backward pass is faster than storing it.
     cell = nn.remat(DNCCell, prevent_cse=False)(
       features=d,
       controller_features=self.controller_features or d,

@@ -105,8 +105,16 @@ def update_link(
   L[i,j] is how much slot i was written right after slot j; `precedence` is
   the one before this write.
   """
-  row, column = write_weights[..., None], write_weights[..., None, :]
-  link = (1 - row - column) * link + row * precedence[..., None, :]
+  written = write_weights[..., None] * precedence[..., None, :]
+  return _no_diagonal(_kept(write_weights) * link + written)
+
+
+def _kept(write_weights):
+  """1 - w[i] - w[j]: how much of a link a write leaves."""
+  return 1 - write_weights[..., None] - write_weights[..., None, :]
+
+
+def _no_diagonal(link):
   diagonal = jnp.broadcast_to(jnp.eye(link.shape[-1], dtype=bool), link.shape)
   return jnp.where(diagonal, 0, link)
 
@@ -131,6 +139,60 @@ def backward_weighting(
 ) -> Float[Array, "*b r n"]:
   """b_r = Lᵀ w_r: what was written right before the slots last read."""
   return jnp.einsum("...ij,...ri->...rj", link, read_weights)
+
+
+def update_and_follow(
+  link: Float[Array, "*b n n"],
+  precedence: Float[Array, "*b n"],
+  write_weights: Float[Array, "*b n"],
+  read_weights: Float[Array, "*b r n"],
+) -> tuple[
+  Float[Array, "*b n n"], Float[Array, "*b r n"], Float[Array, "*b r n"]
+]:
+  """L' of `update_link`, and the backward and forward weightings by it.
+
+  Links are the largest arrays of a step. The gradient is written by hand, in
+  fewer passes over them:
+
+    G = dL' + Σ_r (df_r w_rᵀ + w_r db_rᵀ), zero on the diagonal
+    dw_r = L'ᵀ df_r + L' db_r,   dp = Gᵀ w,   dL = (1 - w[i] - w[j]) G[i,j]
+    dw = G p - (G ∘ L) 1 - (G ∘ L)ᵀ 1
+  """
+  return _update_and_follow(link, precedence, write_weights, read_weights)
+
+
+@jax.custom_vjp
+def _update_and_follow(link, precedence, write_weights, read_weights):
+  new = update_link(link, precedence, write_weights)
+  backward = backward_weighting(new, read_weights)
+  return new, backward, forward_weighting(new, read_weights)
+
+
+def _update_and_follow_forward(*operands):
+  results = _update_and_follow(*operands)
+  return results, (*operands, results[0])
+
+
+def _update_and_follow_backward(residuals, gradients):
+  link, precedence, write_weights, read_weights, new = residuals
+  G, d_backward, d_forward = gradients
+  left = jnp.concatenate([d_forward, read_weights], axis=-2)
+  right = jnp.concatenate([read_weights, d_backward], axis=-2)
+  G = _no_diagonal(G + jnp.einsum("...ri,...rj->...ij", left, right))
+  d_read = backward_weighting(new, d_forward) + forward_weighting(
+    new, d_backward
+  )
+  product, ones = G * link, jnp.ones_like(precedence)
+  d_write = jnp.einsum("...ij,...j->...i", G, precedence)
+  d_write = d_write - jnp.einsum("...ij,...j->...i", product, ones)
+  d_write = d_write - jnp.einsum("...ij,...i->...j", product, ones)
+  d_precedence = jnp.einsum("...ij,...i->...j", G, write_weights)
+  return _kept(write_weights) * G, d_precedence, d_write, d_read
+
+
+_update_and_follow.defvjp(
+  _update_and_follow_forward, _update_and_follow_backward
+)
 
 
 def read_weighting(

@@ -88,15 +88,17 @@ def _step(carry, token, W_h):
   if real is not None:
     real = real[:, None, None]
     p_w = jnp.where(real, p_w, 0)
-  memory, write = undo.write(memory, p_w * v, k, p_w)
-  read = undo.read(memory, q)
+  M = undo.settle(memory)
+  old = undo.at(M, k)
+  u = p_w * (v - old)
+  read = undo.at(M, q) + u * undo.dot(k, q)  # M' q
   new = p_r * read
   hidden = new if real is None else jnp.where(real, new, hidden)
-  return (memory, hidden), (hidden, z, write.old, read)
+  return (undo.add(M, (u, k)), hidden), (hidden, z, old, read)
 
 
 def _step_back(carry, token, W_h):
-  memory, gradient, d_hidden = carry
+  M, gradient, d_hidden = carry
   z, old, read, g, real = token
   (q, k, v, p_r, p_w), pull = jax.vjp(_heads, z)
   d_hidden = d_hidden + g
@@ -106,15 +108,18 @@ def _step_back(carry, token, W_h):
     d_new, d_kept = jnp.where(real, d_hidden, 0), jnp.where(real, 0, d_hidden)
     p_w = jnp.where(real, p_w, 0)
   d_read = p_r * d_new
-  dq = undo.match(memory, d_read)
-  write = undo.Write(p_w * v, k, p_w, old)
-  memory, gradient, grads = undo.undo(memory, gradient, d_read, q, write)
+  u = p_w * (v - old)
+  M = undo.settle(M, (-u, k))
+  dq = undo.along(M, d_read) + k * undo.dot(u, d_read)
+  G, late = undo.settle(gradient), (d_read, q)
+  dx, dk, d_old = undo.back_late(M, G, late, u, k, p_w)
+  gradient = undo.add(G, late, (d_old, k))
   dp_r = undo.dot(d_new, read)
-  dp_w = grads.p_e + undo.dot(grads.x, v)
+  dp_w = undo.dot(dx, v - old)
   dp_w = dp_w if real is None else jnp.where(real, dp_w, 0)
-  (dz,) = pull((dq, grads.k, p_w * grads.x, dp_r, dp_w))
+  (dz,) = pull((dq, dk, p_w * dx, dp_r, dp_w))
   d_hidden = d_kept + _recur(dz, W_h.transpose(2, 3, 0, 1))
-  return (memory, gradient, d_hidden), dz
+  return (undo.add(M), gradient, d_hidden), dz
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
@@ -137,7 +142,7 @@ def _scan_backward(reverse, residuals, gradients):
   W_h, first, hidden, z, old, read, M, real = residuals
   g, (dM, d_hidden) = gradients
   step = functools.partial(_step_back, W_h=W_h)
-  start = (undo.pending(M), undo.pending(dM, 2), d_hidden)
+  start = (undo.add(M), undo.pending(dM, 2), d_hidden)
   (_, gradient, d_first), dz = lax.scan(
     step, start, (z, old, read, g, real), reverse=not reverse
   )

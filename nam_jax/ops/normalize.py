@@ -1,5 +1,7 @@
 """Unit vectors: the paper's mu(x)."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -11,6 +13,13 @@ from nam_jax.ops import precision
 _SHORTEST = 1e-4
 
 
+class Scale(NamedTuple):
+  """What the gradient of unit() needs beside its result."""
+
+  length: Float[Array, "*b 1"]  # by which vectors were scaled
+  turn: Float[Array, "*b 1"]  # the same, and zero where they were too short
+
+
 def unit(x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
   """x / |x| along the last axis, with a finite gradient at x = 0.
 
@@ -18,7 +27,24 @@ def unit(x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
   scaled by 1e4. Computed in float32 for narrower types.
   """
   wide = x.astype(precision.accumulator(x.dtype))
-  square = jnp.sum(wide * wide, axis=-1, keepdims=True)
-  return (wide * jax.lax.rsqrt(jnp.maximum(square, _SHORTEST**2))).astype(
-    x.dtype
-  )
+  return unit_and_scale(wide)[0].astype(x.dtype)
+
+
+def unit_and_scale(
+  x: Float[Array, "*b d"],
+) -> tuple[Float[Array, "*b d"], Scale]:
+  """unit(x) in the type of x, and what `unit_back` needs."""
+  square = jnp.sum(x * x, axis=-1, keepdims=True)
+  length = jax.lax.rsqrt(jnp.maximum(square, _SHORTEST**2))
+  turn = jnp.where(square > _SHORTEST**2, length, jnp.zeros_like(length))
+  return x * length, Scale(length, turn)
+
+
+def unit_back(
+  y: Float[Array, "*b d"], scale: Scale, dy: Float[Array, "*b d"]
+) -> Float[Array, "*b d"]:
+  """The gradient of x, from y = unit(x) and its gradient."""
+  # A product of matrices, which on a CPU is faster than a sum.
+  exact = jax.lax.Precision.HIGHEST
+  along = jnp.einsum("...d,...d->...", y, dy, precision=exact)[..., None]
+  return scale.length * dy - (scale.turn * along) * y

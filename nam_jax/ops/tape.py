@@ -24,10 +24,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import memory, normalize, sequence, undo
+from nam_jax.ops import blocks, memory, normalize, sequence, undo
 
 Heads = Float[Array, "2 b h n"]  # the read heads, then the write heads
 Rule = Callable[[Heads, Float[Array, "b h n"]], Heads]
@@ -50,7 +49,7 @@ RIGHT = Transition("right", lambda heads, found: jnp.roll(heads, 1, -1))
 NO_OP = Transition("no-op", lambda heads, found: heads)
 JUMP = Transition(
   "jump",
-  lambda heads, found: jnp.broadcast_to(found[None], heads.shape),
+  lambda heads, found: jnp.stack([found, found]),
   uses_found=True,
 )
 TRANSITIONS = (LEFT, RIGHT, NO_OP, JUMP)
@@ -114,88 +113,176 @@ def tape_scan(
   x_values = sequence.hide(memory.scale(wide.p_w, wide.value), mask)
   x_keys = sequence.hide(memory.scale(wide.p_w, wide.key), mask)
   p_e = sequence.hide(wide.p_e[..., None], mask)
-  tokens = [
-    jnp.moveaxis(array, 1, 0) for array in (x_values, x_keys, wide.query, p_e)
-  ]
-  tokens.append(jnp.moveaxis(wide.actions, 2, 0))
-  tokens.append(None if mask is None else jnp.moveaxis(mask, 1, 0))
-  move = functools.partial(_move, transitions, normalize_heads)
-  reads, heads, tape = _scan(move, tuple(tokens), tape)
-  reads = jnp.moveaxis(reads, 0, 1)
+  # A backward step passes over both tapes and their gradients.
+  b, size = len(x_values), 2 * (tape.values.nbytes + tape.keys.nbytes)
+  z = blocks.count(b, size // max(1, b))
+  tokens = [_time_first(a, z) for a in (x_values, x_keys, wide.query, p_e)]
+  actions = blocks.split(wide.actions, z, axis=1)
+  tokens.append(jnp.moveaxis(actions, 3, 1))  # [z s 2 b h a]
+  tokens.append(None if mask is None else _time_first(mask, z))
+  start = Tape(
+    blocks.split(tape.values, z),
+    blocks.split(tape.keys, z),
+    blocks.split(tape.heads, z, 1),
+  )
+  mix = functools.partial(_mix, transitions)
+  reads, heads, end = _scan(mix, normalize_heads, tuple(tokens), start)
+  reads = blocks.join(jnp.moveaxis(reads, 1, 2))
+  heads = blocks.join(jnp.moveaxis(heads, 3, 1))
+  end = Tape(
+    blocks.join(end.values), blocks.join(end.keys), blocks.join(end.heads, 1)
+  )
   outputs = sequence.outputs(reads, wide.p_r, mask, controls.value.dtype)
-  return outputs, tape, jnp.moveaxis(heads, 2, 0)
+  return outputs, end, heads
 
 
-def _move(transitions, normalize_heads, heads, found, actions, real):
+def _time_first(array, z):
+  """The blocks of [b s ...] as [z s b ...]."""
+  return jnp.moveaxis(blocks.split(array, z), 2, 1)
+
+
+def _mix(transitions, actions, heads, found):
   """The weighted sum of where each transition would take the heads."""
-  moved = sum(
+  return sum(
     actions[..., i, None] * transition.rule(heads, found)
     for i, transition in enumerate(transitions)
   )
-  moved = normalize.unit(moved) if normalize_heads else moved
-  if real is None:
-    return moved
-  return jnp.where(real[None, :, None, None], moved, heads)
 
 
-def _step(move, carry, token):
+def _step(mix, normalized, carry, token):
   x_values, x_keys, query, p_e, actions, real = token
   T, K, heads = carry
   r_head, w_head = heads
-  T, write_values = undo.write(T, x_values, w_head, p_e)
-  K, write_keys = undo.write(K, x_keys, w_head, p_e)
-  found = undo.match(K, query)
-  moved = move(heads, found, actions, real)
-  saved = (heads, found, write_values.old, write_keys.old)
-  return (T, K, moved), (undo.read(T, r_head), saved)
+  T, K = undo.settle(T), undo.settle(K)
+  old_values, old_keys = undo.at(T, w_head), undo.at(K, w_head)
+  u_values, u_keys = x_values - p_e * old_values, x_keys - p_e * old_keys
+  found = undo.along(K, query) + w_head * undo.dot(u_keys, query)
+  moved, scale = mix(actions, heads, found), None
+  if normalized:
+    moved, scale = normalize.unit_and_scale(moved)
+  if real is not None:
+    moved = jnp.where(real[None, :, None, None], moved, heads)
+  carry = undo.add(T, (u_values, w_head)), undo.add(K, (u_keys, w_head)), moved
+  saved = _Saved(heads, found, scale, old_values, old_keys)
+  return carry, (undo.at(T, r_head), saved)
 
 
-def _step_back(move, carry, token):
-  T, K, dT, dK, d_moved = carry
-  (x_values, x_keys, query, p_e, actions, real), saved, d_read, d_seen = token
-  heads, found, old_values, old_keys = saved
+class _Saved(NamedTuple):
+  """What the backward pass needs of a step."""
+
+  heads: Heads
+  found: Float[Array, "b h n"]
+  scale: normalize.Scale | None  # of the new heads
+  old_values: Float[Array, "b h v"]  # under the write head
+  old_keys: Float[Array, "b h k"]
+
+
+def _step_back(mix, carry, token):
+  T, K, dT, dK, moved, d_moved = carry
+  query, p_e, actions, real, saved, u_values, u_keys, d_read, d_seen = token
+  heads, found, scale, _, _ = saved
   r_head, w_head = heads
-  _, pull = jax.vjp(lambda *args: move(*args, real), heads, found, actions)
-  d_heads, d_found, d_actions = pull(d_moved)
-  dr_head = undo.match(T, d_read)
-  d_query = undo.read(K, d_found)
-  write = undo.Write(x_values, w_head, p_e, old_values)
-  T, dT, values = undo.undo(T, dT, d_read, r_head, write)
-  write = undo.Write(x_keys, w_head, p_e, old_keys)
-  K, dK, keys = undo.undo(K, dK, query, d_found, write)
-  d_heads = d_heads + d_seen + jnp.stack([dr_head, values.k + keys.k])
-  grads = (values.x, keys.x, d_query, values.p_e + keys.p_e, d_actions)
-  return (T, K, dT, dK, d_heads), grads
+  d_mixed = d_moved[0] + jnp.stack(d_moved[1:])
+  d_kept = [] if d_seen is None else [d_seen]
+  if real is not None:
+    real = real[None, :, None, None]
+    d_kept.append(jnp.where(real, 0, d_mixed))
+    d_mixed = jnp.where(real, d_mixed, 0)
+  if scale is not None:
+    d_mixed = normalize.unit_back(moved, scale, d_mixed)
+  _, pull = jax.vjp(mix, actions, heads, found)
+  d_actions, d_heads, d_found = pull(d_mixed)
+
+  T = undo.settle(T, (-u_values, w_head))
+  dr_head = undo.along(T, d_read) + w_head * undo.dot(u_values, d_read)
+  G = undo.settle(dT, (d_read, r_head))
+  dx_values, dw_head, d_old = undo.back(T, G, u_values, w_head, p_e)
+  dT = undo.add(G, (d_old, w_head))
+
+  K = undo.settle(K, (-u_keys, w_head))
+  d_query = undo.at(K, d_found) + u_keys * undo.dot(w_head, d_found)
+  late, G = (query, d_found), undo.settle(dK)
+  dx_keys, dk, d_old = undo.back_late(K, G, late, u_keys, w_head, p_e)
+  dK = undo.add(G, late, (d_old, w_head))
+
+  d_heads = (sum(d_kept, d_heads), dr_head, dw_head + dk)
+  carry = (undo.add(T), undo.add(K), dT, dK, heads, d_heads)
+  return carry, (dx_values, dx_keys, d_query, d_actions)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _scan(move, tokens, tape):
-  return _scan_forward(move, tokens, tape)[0]
+def _is_zero(gradient):
+  return isinstance(gradient, jax.custom_derivatives.SymbolicZero)
 
 
-def _scan_forward(move, tokens, tape):
-  step = functools.partial(_step, move)
-  start = (undo.pending(tape.values), undo.pending(tape.keys), tape.heads)
-  (T, K, heads), (reads, saved) = lax.scan(step, start, tokens)
-  tape = Tape(undo.settle(T), undo.settle(K), heads)
-  return (reads, saved[0], tape), (tokens, saved, tape)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _scan(mix, normalized, tokens, tape):
+  return _run(mix, normalized, tokens, tape)[0]
 
 
-def _scan_backward(move, residuals, gradients):
+def _scan_forward(mix, normalized, tokens, tape):
+  tokens, tape = jax.tree.map(lambda primal: primal.value, (tokens, tape))
+  return _run(mix, normalized, tokens, tape)
+
+
+def _run(mix, normalized, tokens, tape):
+  step = functools.partial(_step, mix, normalized)
+  start = jax.vmap(
+    lambda tape: (
+      undo.pending(tape.values),
+      undo.pending(tape.keys),
+      tape.heads,
+    )
+  )(tape)
+  (T, K, heads), (reads, saved) = blocks.scan(step, start, tokens)
+  # The tape was read before the write was added.
+  x_values, p_e = tokens[0], tokens[3]
+  r_heads, w_heads = jnp.moveaxis(saved.heads, 2, 0)
+  u_values = x_values - p_e * saved.old_values
+  reads = reads + u_values * undo.dot(w_heads, r_heads)
+  settle = jax.vmap(undo.settle)
+  tape = Tape(settle(T), settle(K), heads)
+  return (reads, saved.heads, tape), (tokens, saved, tape)
+
+
+def _scan_backward(mix, normalized, residuals, gradients):
+  del normalized  # as saved.scale says
   tokens, saved, tape = residuals
   d_reads, d_seen, d_tape = gradients
-  step = functools.partial(_step_back, move)
-  start = (
-    undo.pending(tape.values),
-    undo.pending(tape.keys),
-    undo.pending(d_tape.values, 2),
-    undo.pending(d_tape.keys, 2),
-    d_tape.heads,
+  # Mostly nobody asks for the heads; their gradient is a large array of zeros.
+  d_seen = None if _is_zero(d_seen) else d_seen
+  d_reads, d_tape = jax.tree.map(
+    lambda d: jnp.zeros(d.shape, d.dtype) if _is_zero(d) else d,
+    (d_reads, d_tape),
+    is_leaf=_is_zero,
   )
-  (_, _, dT, dK, d_heads), grads = lax.scan(
-    step, start, (tokens, saved, d_reads, d_seen), reverse=True
+  x_values, x_keys, query, p_e, actions, real = tokens
+  u_values = x_values - p_e * saved.old_values
+  u_keys = x_keys - p_e * saved.old_keys
+
+  def start(tape, d_tape):
+    nothing = jnp.zeros_like(d_tape.heads[0])
+    return (
+      undo.add(tape.values),
+      undo.add(tape.keys),
+      undo.pending(d_tape.values),
+      undo.pending(d_tape.keys, 2),
+      tape.heads,
+      (d_tape.heads, nothing, nothing),
+    )
+
+  (_, _, dT, dK, _, d_heads), grads = blocks.scan(
+    functools.partial(_step_back, mix),
+    jax.vmap(start)(tape, d_tape),
+    (query, p_e, actions, real, saved, u_values, u_keys, d_reads, d_seen),
+    reverse=True,
   )
-  return (*grads, None), Tape(undo.settle(dT), undo.settle(dK), d_heads)
+  dx_values, dx_keys, d_query, d_actions = grads
+  d_p_e = -undo.dot(dx_values, saved.old_values)
+  d_p_e = d_p_e - undo.dot(dx_keys, saved.old_keys)
+  d_heads = d_heads[0] + jnp.stack(d_heads[1:], axis=1)
+  settle = jax.vmap(undo.settle)
+  grads = (dx_values, dx_keys, d_query, d_p_e, d_actions, None)
+  return grads, Tape(settle(dT), settle(dK), d_heads)
 
 
-_scan.defvjp(_scan_forward, _scan_backward)
+_scan.defvjp(_scan_forward, _scan_backward, symbolic_zeros=True)

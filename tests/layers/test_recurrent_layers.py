@@ -1,11 +1,19 @@
 """What holds for LSAM and the NAM Turing machine alike."""
 
+from unittest import mock
+
 import jax
 import jax.numpy as jnp
+import optax
 import pytest
+from flax import linen as nn
+from jax import lax
 
+from benchmarks import plain
+from nam_jax import baselines
 from nam_jax.layers.lsam import LSAM
 from nam_jax.layers.nam_tm import NAMTuringMachine
+from nam_jax.ops import addressing, lsam, tape
 from tests.agreement import Random, assert_agree
 
 LAYERS = {
@@ -51,3 +59,44 @@ def test_bfloat16_stays_near_float32(layer):
   assert all(leaf.dtype == jnp.float32 for leaf in state)
   # Weights and projections are rounded to 2^-9; the recurrence is not.
   assert_agree(outputs.astype(jnp.float32), exact, 2**-5)
+
+
+def losses_of_training(apply, variables, x, steps=50):
+  """The loss before every step of learning to repeat the token before."""
+  optimizer = optax.adam(1e-2)
+
+  def loss(variables):
+    return jnp.mean((apply(variables, x)[:, 1:] - x[:, :-1]) ** 2)
+
+  def step(carry, _):
+    variables, state = carry
+    value, grads = jax.value_and_grad(loss)(variables)
+    with jax.numpy_dtype_promotion("standard"):  # optax needs it
+      updates, state = optimizer.update(grads, state)
+    return (optax.apply_updates(variables, updates), state), value
+
+  start = (variables, optimizer.init(variables))
+  return jax.jit(lambda start: lax.scan(step, start, None, steps)[1])(start)
+
+
+@pytest.mark.parametrize("name", ["lsam", "nam_tm", "dnc"])
+def test_training_goes_as_with_a_plain_scan(name):
+  x = Random().normal(4, 7, 8)
+  cell = baselines.DNCCell(features=8, controller_features=8, num_slots=6)
+  layer = {**LAYERS, "dnc": baselines.DNC(num_slots=6)}[name]
+  variables = layer.init(jax.random.key(0), x)
+
+  def apply(variables, x):
+    return layer.apply(variables, x)[0]
+
+  fast = losses_of_training(apply, variables, x)
+  with (
+    mock.patch.object(lsam, "lsam_scan", plain.lsam_scan),
+    mock.patch.object(tape, "tape_scan", plain.tape_scan),
+    mock.patch.object(addressing, "update_and_follow", plain.update_and_follow),
+  ):
+    slow = losses_of_training(
+      nn.RNN(cell).apply if name == "dnc" else apply, variables, x
+    )
+  assert fast[-1] < 0.95 * fast[0]
+  assert_agree(fast, slow, 1e-5)

@@ -1,12 +1,16 @@
 """Each addressing mechanism of the DNC: values by hand and invariants."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks import plain
 from nam_jax.ops import addressing
 from tests import linen_tools
+from tests.agreement import Random, assert_agree
 from tests.reference import dnc as reference
 
 
@@ -141,3 +145,23 @@ def test_read_modes_are_backward_content_forward():
 def test_reading_one_slot_returns_it():
   memory, weights = [[0, 1], [2, 3], [4, 5]], [[0, 0, 1], [0.5, 0.5, 0]]
   close(run(addressing.read, memory, weights), [[4, 5], [1, 2]])
+
+
+def test_links_have_the_gradient_of_their_equations():
+  rng = Random()
+  operands = (
+    rng.normal(2, 3, 5, 5),
+    rng.normal(2, 3, 5),
+    rng.uniform(2, 3, 5),
+    rng.uniform(2, 3, 4, 5),
+  )
+
+  def total(function, *operands):
+    parts = function(*operands)
+    return sum(jnp.sum(jnp.sin((i + 1) * p)) for i, p in enumerate(parts))
+
+  results = [
+    jax.value_and_grad(functools.partial(total, function), range(4))(*operands)
+    for function in (addressing.update_and_follow, plain.update_and_follow)
+  ]
+  assert_agree(*results, 1e-5)
