@@ -16,7 +16,7 @@ from flax import linen as nn
 import nam_jax
 from benchmarks import candidate, peers, plain
 from benchmarks.candidate import Result, Settings
-from nam_jax.ops import lsam, tape
+from nam_jax.ops import addressing, lsam, tape
 
 TASK = "forward+gradient"
 HEADS = 4
@@ -43,7 +43,11 @@ def make_machines(width: int) -> dict[str, Machine]:
   return {
     "lsam": Machine(long_short, long_short, replaced(lsam, "lsam_scan")),
     "nam_tm": Machine(turing, turing, replaced(tape, "tape_scan")),
-    "dnc": Machine(nam_jax.DNC(), nn.RNN(computer)),
+    "dnc": Machine(
+      nam_jax.DNC(),
+      nn.RNN(computer),
+      replaced(addressing, "update_and_follow"),
+    ),
     "lstm": Machine(
       nam_jax.LSTM(features=width), nn.RNN(nn.OptimizedLSTMCell(width))
     ),
