@@ -4,7 +4,8 @@ python train_fewshot.py --config=configs/fewshot/mini_imagenet.py:all,cpu \
   --data_dir=DIR
 
 Presets, after the heads: `paper` (the default), the ResNet-like network and the
-protocol's schedule, for a GPU; `cpu`, Conv32 and 36 epochs: two hours on a core.
+protocol's schedule, for a GPU; `cpu`, Conv32 and 36 epochs, two hours on one
+core.
 """
 
 from configs.fewshot import base
