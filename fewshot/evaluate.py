@@ -106,13 +106,13 @@ def _evaluate(network, params, novel, base, episodes, num_shot, novel_bias):
   def one(episode):
     n, q = episode.query.shape
     query = jnp.concatenate(
-      [_rows(novel, episode.query.reshape(-1)), _rows(base, episode.base_query)]
+      [novel[episode.query.reshape(-1)], base[episode.base_query]]
     )
     is_used = jnp.arange(episode.support.shape[1]) < num_shot
     mask = jnp.broadcast_to(is_used[None], episode.support.shape)
     shown = jnp.ones(network.num_base, bool)
     logits = network.apply(
-      {"params": params}, _rows(novel, episode.support), mask, query, shown
+      {"params": params}, novel[episode.support], mask, query, shown
     )
     is_novel = jnp.arange(logits.shape[1]) >= logits.shape[1] - n
     logits += jnp.where(is_novel, novel_bias, 0.0)[None]
@@ -123,10 +123,6 @@ def _evaluate(network, params, novel, base, episodes, num_shot, novel_bias):
   on_cpu = jax.default_backend() == "cpu"
   batch_size = _ON_CPU if on_cpu else _ELSEWHERE
   return jax.lax.map(one, episodes, batch_size=batch_size)
-
-
-def _rows(table, indices):
-  return table.at[indices].get(mode="promise_in_bounds")
 
 
 def calibrate(measure: Callable[[float], Accuracies], scale: float) -> float:
