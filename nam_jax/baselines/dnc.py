@@ -6,6 +6,7 @@ content or to free slots, and reads by content or in the order of writing. The
 state is float32 whatever the controller's dtype.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -139,32 +140,42 @@ class DNCCell(nn.RNNCellBase):
   num_reads: int = 4
   dtype: DTypeLike | None = None
 
-  @nn.compact
+  def setup(self):
+    self.controller = nn.OptimizedLSTMCell(
+      self.controller_features, dtype=self.dtype
+    )
+    size = interface_size(self.num_reads, self.slot_width)
+    self.interface = nn.Dense(size, dtype=self.dtype)
+    self.output = nn.Dense(self.features, dtype=self.dtype)
+
   def __call__(
     self, carry: DNCState, x: Float[Array, "*b d"]
   ) -> tuple[DNCState, Float[Array, "*b y"]]:
     """Takes one token; returns the new state and the output."""
+    carry, found = self.advance(carry, x)
+    return carry, self.output(found)
+
+  def advance(
+    self, carry: DNCState, x: Float[Array, "*b d"]
+  ) -> tuple[DNCState, Float[Array, "*b e"]]:
+    """Takes one token; returns the new state and what the output is made of."""
     batch, dtype = x.shape[:-1], self.dtype or x.dtype
-    lstm = nn.OptimizedLSTMCell(
-      self.controller_features, dtype=dtype, name="controller"
-    )
     reads = carry.reads.reshape(*batch, -1).astype(dtype)
-    (cell, hidden), _ = lstm(
+    (cell, hidden), _ = self.controller(
       (carry.cell.astype(dtype), carry.hidden.astype(dtype)),
       jnp.concatenate([x.astype(dtype), reads], axis=-1),
     )
-    size = interface_size(self.num_reads, self.slot_width)
-    vector = nn.Dense(size, dtype=dtype, name="interface")(hidden)
     interface = parse_interface(
-      vector.astype(carry.memory.dtype), self.num_reads, self.slot_width
+      self.interface(hidden).astype(carry.memory.dtype),
+      self.num_reads,
+      self.slot_width,
     )
     state = access(carry, interface)._replace(
       cell=cell.astype(carry.cell.dtype),
       hidden=hidden.astype(carry.hidden.dtype),
     )
     reads = state.reads.reshape(*batch, -1).astype(dtype)
-    output = nn.Dense(self.features, dtype=dtype, name="output")
-    return state, output(jnp.concatenate([hidden, reads], axis=-1))
+    return state, jnp.concatenate([hidden, reads], axis=-1)
 
   @nn.nowrap
   def initialize_carry(
@@ -212,8 +223,7 @@ class DNC(nn.Module):
   ) -> tuple[Float[Array, "b s d"], DNCState]:
     """Returns the outputs and the state after the last real token."""
     b, _, d = x.shape
-    # Recomputing a step in the backward pass is faster than storing it.
-    cell = nn.remat(DNCCell, prevent_cse=False)(
+    cell = DNCCell(
       features=d,
       controller_features=self.controller_features or d,
       num_slots=self.num_slots,
@@ -225,17 +235,18 @@ class DNC(nn.Module):
     if initial_state is None:
       initial_state = cell.initialize_carry(jax.random.key(0), (b, d))
 
+    # Recomputing a step in the backward pass is faster than storing it.
+    @functools.partial(nn.remat, prevent_cse=False)
     def step(cell, state, inputs):
       x, real = inputs
-      new, output = cell(state, x)
+      new, found = cell.advance(state, x)
       if real is None:
-        return new, output
+        return new, found
 
       def select(new, old):
         return jnp.where(real.reshape(b, *[1] * (new.ndim - 1)), new, old)
 
-      new = jax.tree.map(select, new, state)
-      return new, select(output, jnp.zeros_like(output))
+      return jax.tree.map(select, new, state), found
 
     scan = nn.scan(
       step,
@@ -244,5 +255,8 @@ class DNC(nn.Module):
       in_axes=1,
       out_axes=1,
     )
-    state, outputs = scan(cell, initial_state, (x, mask))
+    state, found = scan(cell, initial_state, (x, mask))
+    outputs = cell.output(found)
+    if mask is not None:
+      outputs = jnp.where(mask[..., None], outputs, 0)
     return outputs, state

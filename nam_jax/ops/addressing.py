@@ -178,7 +178,9 @@ def _update_and_follow_backward(residuals, gradients):
   G, d_backward, d_forward = gradients
   left = jnp.concatenate([d_forward, read_weights], axis=-2)
   right = jnp.concatenate([read_weights, d_backward], axis=-2)
-  G = _no_diagonal(G + jnp.einsum("...ri,...rj->...ij", left, right))
+  # Transposed apart from the product, which is twice as fast on a CPU.
+  left = lax.optimization_barrier(jnp.swapaxes(left, -1, -2))
+  G = _no_diagonal(G + left @ right)
   d_read = backward_weighting(new, d_forward) + forward_weighting(
     new, d_backward
   )

@@ -56,7 +56,8 @@ def lstm(
   b, s, i = x.shape
   flat = jnp.swapaxes(x, 0, 1).reshape(s * b, i)
   inputs = _matmul(flat, input_kernel, initial_state.cell.dtype)
-  inputs = inputs.reshape(s, b, -1) + bias.astype(inputs.dtype)[None, None]
+  inputs = inputs + bias.astype(inputs.dtype)[None]
+  inputs = inputs.reshape(s, b, bias.size)
   keep = None if mask is None else mask.T[..., None]  # [s b 1]
   outputs, state = _scan(reverse, inputs, recurrent_kernel, initial_state, keep)
   return jnp.swapaxes(outputs, 0, 1).astype(x.dtype), state
@@ -99,8 +100,8 @@ def _forward(reverse, inputs, kernel, initial, keep):
 
 def _previous(initial, states, reverse):
   if reverse:
-    return jnp.concatenate([states[1:], initial[None]])
-  return jnp.concatenate([initial[None], states[:-1]])
+    return jnp.concatenate([states, initial[None]])[1:]
+  return jnp.concatenate([initial[None], states])[:-1]
 
 
 def _backward(reverse, residuals, gradients):
@@ -140,7 +141,7 @@ def _backward(reverse, residuals, gradients):
   )
   s, b, d = hidden.shape
   hidden = hidden.reshape(s * b, d).T.astype(kernel.dtype)
-  d_flat = d_inputs.reshape(s * b, -1).astype(kernel.dtype)
+  d_flat = d_inputs.reshape(s * b, 4 * d).astype(kernel.dtype)
   return d_inputs, hidden @ d_flat, d_initial, None
 
 

@@ -36,14 +36,23 @@ def outer_product_attention(
   Returns:
     The outputs, in the type of v.
   """
+  if not causal:
+    return attend_all(q, k, v, mask, p_w, p_r)
   sequence.check_heads(q, k, v, mask)
-  sequence.check_gate("p_r", p_r, k.shape[:3])
-  if causal:
-    q, k = normalize.unit(q), normalize.unit(k)
-    return chunked.memory_chunked(q, k, v, p_r, p_w, 0, mask=mask)[0]
-  sequence.check_gate("p_w", p_w, k.shape[:3])
+  q, k = normalize.unit(q), normalize.unit(k)
+  return chunked.memory_chunked(q, k, v, p_r, p_w, 0, mask=mask)[0]
+
+
+def attend_all(q, k, v, mask, p_w, p_r, total=lambda M: M):
+  """Bidirectional attention; total makes the memory of all tokens of M.
+
+  M is the memory of the tokens given, which are all of them by default.
+  """
+  sequence.check_heads(q, k, v, mask)
+  for name, gate in (("p_r", p_r), ("p_w", p_w)):
+    sequence.check_gate(name, gate, k.shape[:3])
   M = outer_product_memory(k, sequence.hide(memory.scale(p_w, v), mask))
-  return sequence.outputs(read_all(M, q), p_r, mask, v.dtype)
+  return sequence.outputs(read_all(total(M), q), p_r, mask, v.dtype)
 
 
 def outer_product_memory(

@@ -16,11 +16,13 @@ NAM-Transformer, where every token reads the whole sequence, all devices need
 the sum of B, nothing else.
 """
 
+import functools
+
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from nam_jax.ops import chunked, memory, outer_product, sequence
+from nam_jax.ops import chunked, outer_product, sequence
 from nam_jax.ops.sequence import Gate, Mask
 
 
@@ -42,12 +44,8 @@ def outer_product_attention_sharded(
   Args are those of `outer_product_attention`, for the tokens of the span, and:
     axis_name: The mesh axis that the sequence is split over.
   """
-  sequence.check_heads(q, k, v, mask)
-  for name, gate in (("p_r", p_r), ("p_w", p_w)):
-    sequence.check_gate(name, gate, k.shape[:3])
-  x = sequence.hide(memory.scale(p_w, v), mask)
-  M = lax.psum(outer_product.outer_product_memory(k, x), axis_name)
-  return sequence.outputs(outer_product.read_all(M, q), p_r, mask, v.dtype)
+  total = functools.partial(lax.psum, axis_name=axis_name)
+  return outer_product.attend_all(q, k, v, mask, p_w, p_r, total)
 
 
 def memory_sharded(

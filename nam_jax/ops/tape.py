@@ -24,9 +24,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import blocks, memory, normalize, sequence, undo
+from nam_jax.ops import memory, normalize, sequence, undo
 
 Heads = Float[Array, "2 b h n"]  # the read heads, then the write heads
 Rule = Callable[[Heads, Float[Array, "b h n"]], Heads]
@@ -113,32 +114,32 @@ def tape_scan(
   x_values = sequence.hide(memory.scale(wide.p_w, wide.value), mask)
   x_keys = sequence.hide(memory.scale(wide.p_w, wide.key), mask)
   p_e = sequence.hide(wide.p_e[..., None], mask)
-  # A backward step passes over both tapes and their gradients.
-  b, size = len(x_values), 2 * (tape.values.nbytes + tape.keys.nbytes)
-  z = blocks.count(b, size // max(1, b))
-  tokens = [_time_first(a, z) for a in (x_values, x_keys, wide.query, p_e)]
-  actions = blocks.split(wide.actions, z, axis=1)
-  tokens.append(jnp.moveaxis(actions, 3, 1))  # [z s 2 b h a]
-  tokens.append(None if mask is None else _time_first(mask, z))
-  start = Tape(
-    blocks.split(tape.values, z),
-    blocks.split(tape.keys, z),
-    blocks.split(tape.heads, z, 1),
+  tokens = _Tokens(
+    *(_time_first(a) for a in (x_values, x_keys, wide.query, p_e)),
+    actions=jnp.moveaxis(wide.actions, 2, 0),
+    real=None if mask is None else _time_first(mask),
   )
   mix = functools.partial(_mix, transitions)
-  reads, heads, end = _scan(mix, normalize_heads, tuple(tokens), start)
-  reads = blocks.join(jnp.moveaxis(reads, 1, 2))
-  heads = blocks.join(jnp.moveaxis(heads, 3, 1))
-  end = Tape(
-    blocks.join(end.values), blocks.join(end.keys), blocks.join(end.heads, 1)
-  )
+  reads, heads, end = _scan(mix, normalize_heads, tokens, tape)
+  reads, heads = _time_first(reads), jnp.moveaxis(heads, 2, 0)
   outputs = sequence.outputs(reads, wide.p_r, mask, controls.value.dtype)
   return outputs, end, heads
 
 
-def _time_first(array, z):
-  """The blocks of [b s ...] as [z s b ...]."""
-  return jnp.moveaxis(blocks.split(array, z), 2, 1)
+class _Tokens(NamedTuple):
+  """The controls as the loop takes them, time first."""
+
+  x_values: Float[Array, "s b h v"]  # p_w times the values
+  x_keys: Float[Array, "s b h k"]
+  query: Float[Array, "s b h k"]
+  p_e: Float[Array, "s b h 1"]
+  actions: Float[Array, "s 2 b h a"]
+  real: Bool[Array, "s b"] | None  # None: all are
+
+
+def _time_first(array):
+  """[b s ...] as [s b ...], or the other way round."""
+  return jnp.swapaxes(array, 0, 1)
 
 
 def _mix(transitions, actions, heads, found):
@@ -179,34 +180,33 @@ class _Saved(NamedTuple):
 
 def _step_back(mix, carry, token):
   T, K, dT, dK, moved, d_moved = carry
-  query, p_e, actions, real, saved, u_values, u_keys, d_read, d_seen = token
-  heads, found, scale, _, _ = saved
-  r_head, w_head = heads
+  tokens, saved, (u_values, u_keys), d_read, d_seen = token
+  r_head, w_head = saved.heads
   d_mixed = d_moved[0] + jnp.stack(d_moved[1:])
   d_kept = [] if d_seen is None else [d_seen]
-  if real is not None:
-    real = real[None, :, None, None]
+  if tokens.real is not None:
+    real = tokens.real[None, :, None, None]
     d_kept.append(jnp.where(real, 0, d_mixed))
     d_mixed = jnp.where(real, d_mixed, 0)
-  if scale is not None:
-    d_mixed = normalize.unit_back(moved, scale, d_mixed)
-  _, pull = jax.vjp(mix, actions, heads, found)
+  if saved.scale is not None:
+    d_mixed = normalize.unit_back(moved, saved.scale, d_mixed)
+  _, pull = jax.vjp(mix, tokens.actions, saved.heads, saved.found)
   d_actions, d_heads, d_found = pull(d_mixed)
 
   T = undo.settle(T, (-u_values, w_head))
   dr_head = undo.along(T, d_read) + w_head * undo.dot(u_values, d_read)
   G = undo.settle(dT, (d_read, r_head))
-  dx_values, dw_head, d_old = undo.back(T, G, u_values, w_head, p_e)
+  dx_values, dw_head, d_old = undo.back(T, G, u_values, w_head, tokens.p_e)
   dT = undo.add(G, (d_old, w_head))
 
   K = undo.settle(K, (-u_keys, w_head))
   d_query = undo.at(K, d_found) + u_keys * undo.dot(w_head, d_found)
-  late, G = (query, d_found), undo.settle(dK)
-  dx_keys, dk, d_old = undo.back_late(K, G, late, u_keys, w_head, p_e)
+  late, G = (tokens.query, d_found), undo.settle(dK)
+  dx_keys, dk, d_old = undo.back_late(K, G, late, u_keys, w_head, tokens.p_e)
   dK = undo.add(G, late, (d_old, w_head))
 
   d_heads = (sum(d_kept, d_heads), dr_head, dw_head + dk)
-  carry = (undo.add(T), undo.add(K), dT, dK, heads, d_heads)
+  carry = (undo.add(T), undo.add(K), dT, dK, saved.heads, d_heads)
   return carry, (dx_values, dx_keys, d_query, d_actions)
 
 
@@ -226,21 +226,13 @@ def _scan_forward(mix, normalized, tokens, tape):
 
 def _run(mix, normalized, tokens, tape):
   step = functools.partial(_step, mix, normalized)
-  start = jax.vmap(
-    lambda tape: (
-      undo.pending(tape.values),
-      undo.pending(tape.keys),
-      tape.heads,
-    )
-  )(tape)
-  (T, K, heads), (reads, saved) = blocks.scan(step, start, tokens)
+  start = (undo.pending(tape.values), undo.pending(tape.keys), tape.heads)
+  (T, K, heads), (reads, saved) = lax.scan(step, start, tokens)
   # The tape was read before the write was added.
-  x_values, p_e = tokens[0], tokens[3]
-  r_heads, w_heads = jnp.moveaxis(saved.heads, 2, 0)
-  u_values = x_values - p_e * saved.old_values
+  r_heads, w_heads = jnp.moveaxis(saved.heads, 1, 0)
+  u_values = tokens.x_values - tokens.p_e * saved.old_values
   reads = reads + u_values * undo.dot(w_heads, r_heads)
-  settle = jax.vmap(undo.settle)
-  tape = Tape(settle(T), settle(K), heads)
+  tape = Tape(undo.settle(T), undo.settle(K), heads)
   return (reads, saved.heads, tape), (tokens, saved, tape)
 
 
@@ -255,34 +247,29 @@ def _scan_backward(mix, normalized, residuals, gradients):
     (d_reads, d_tape),
     is_leaf=_is_zero,
   )
-  x_values, x_keys, query, p_e, actions, real = tokens
-  u_values = x_values - p_e * saved.old_values
-  u_keys = x_keys - p_e * saved.old_keys
-
-  def start(tape, d_tape):
-    nothing = jnp.zeros_like(d_tape.heads[0])
-    return (
-      undo.add(tape.values),
-      undo.add(tape.keys),
-      undo.pending(d_tape.values),
-      undo.pending(d_tape.keys, 2),
-      tape.heads,
-      (d_tape.heads, nothing, nothing),
-    )
-
-  (_, _, dT, dK, _, d_heads), grads = blocks.scan(
+  u_values = tokens.x_values - tokens.p_e * saved.old_values
+  u_keys = tokens.x_keys - tokens.p_e * saved.old_keys
+  nothing = jnp.zeros_like(d_tape.heads[0])
+  start = (
+    undo.add(tape.values),
+    undo.add(tape.keys),
+    undo.pending(d_tape.values),
+    undo.pending(d_tape.keys, 2),
+    tape.heads,
+    (d_tape.heads, nothing, nothing),
+  )
+  (_, _, dT, dK, _, d_heads), grads = lax.scan(
     functools.partial(_step_back, mix),
-    jax.vmap(start)(tape, d_tape),
-    (query, p_e, actions, real, saved, u_values, u_keys, d_reads, d_seen),
+    start,
+    (tokens, saved, (u_values, u_keys), d_reads, d_seen),
     reverse=True,
   )
   dx_values, dx_keys, d_query, d_actions = grads
   d_p_e = -undo.dot(dx_values, saved.old_values)
   d_p_e = d_p_e - undo.dot(dx_keys, saved.old_keys)
-  d_heads = d_heads[0] + jnp.stack(d_heads[1:], axis=1)
-  settle = jax.vmap(undo.settle)
-  grads = (dx_values, dx_keys, d_query, d_p_e, d_actions, None)
-  return grads, Tape(settle(dT), settle(dK), d_heads)
+  d_heads = d_heads[0] + jnp.stack(d_heads[1:])
+  d_tokens = _Tokens(dx_values, dx_keys, d_query, d_p_e, d_actions, None)
+  return d_tokens, Tape(undo.settle(dT), undo.settle(dK), d_heads)
 
 
 _scan.defvjp(_scan_forward, _scan_backward, symbolic_zeros=True)

@@ -1,6 +1,7 @@
 """Large arrays on a CPU without page faults."""
 
 import ctypes
+import os
 import sys
 
 # Of malloc.h.
@@ -13,6 +14,9 @@ def keep_freed_memory() -> None:
   By default it returns blocks of over 32 MiB to the system, and the step after
   waits for it to map, and clear, every page anew: up to half of a training
   step on a CPU. Does nothing elsewhere than on Linux with glibc.
+
+  glibc gives every thread an arena of its own, which would keep its own freed
+  memory. One for each core is enough for threads not to wait for each other.
   """
   if sys.platform != "linux":
     return
@@ -22,4 +26,4 @@ def keep_freed_memory() -> None:
   mallopt(_M_MMAP_MAX, 0)
   mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
   mallopt(_M_TOP_PAD, 2**26)
-  mallopt(_M_ARENA_MAX, 1)
+  mallopt(_M_ARENA_MAX, os.cpu_count() or 1)

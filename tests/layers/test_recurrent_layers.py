@@ -12,6 +12,7 @@ from jax import lax
 from benchmarks import plain
 from nam_jax import baselines
 from nam_jax.layers.lsam import LSAM
+from nam_jax.layers.lstm import LSTM
 from nam_jax.layers.nam_tm import NAMTuringMachine
 from nam_jax.ops import addressing, lsam, tape
 from tests.agreement import Random, assert_agree
@@ -36,6 +37,19 @@ def test_gradients_are_finite_at_zero(layer):
   variables = jax.tree.map(jnp.zeros_like, layer.init(jax.random.key(0), x))
   grads = jax.jit(jax.grad(loss_of(layer), (0, 1)))(variables, x)
   assert all(jnp.isfinite(g).all() for g in jax.tree.leaves(grads))
+
+
+@pytest.mark.parametrize(
+  "layer",
+  [*LAYERS.values(), LSTM(features=8), baselines.DNC()],
+  ids=[*LAYERS, "lstm", "dnc"],
+)
+def test_an_empty_sequence_gives_no_outputs_and_no_gradient(layer):
+  x = jnp.zeros((2, 0, 8))
+  variables = layer.init(jax.random.key(0), jnp.zeros((2, 3, 8)))
+  assert layer.apply(variables, x)[0].shape == (2, 0, 8)
+  grads = jax.grad(loss_of(layer))(variables, x)
+  assert not any(jnp.any(g) for g in jax.tree.leaves(grads))
 
 
 @layers
