@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from experiments import algorithmic_table, table
+from nam_jax import paper
 
 SCRIPT = Path(__file__).resolve().with_name("train_algorithmic.py")
 
@@ -22,8 +23,8 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   """The options, and the arguments that go on to the training."""
   parser = table.make_parser(__doc__, "runs/table", "cpu,paper")
   add, names = parser.add_argument, table.names
-  add("--tasks", type=names, default=list(algorithmic_table.PAPER_TASKS))
-  add("--models", type=names, default=list(algorithmic_table.PAPER))
+  add("--tasks", type=names, default=list(paper.ALGORITHMIC_TASKS))
+  add("--models", type=names, default=list(paper.ALGORITHMIC))
   add("--seeds", type=lambda text: [int(s) for s in names(text)], default=[0])
   return parser.parse_known_args(argv)
 

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from experiments import lra_table, table
+from nam_jax import paper
 
 SCRIPT = Path(__file__).resolve().with_name("train_lra.py")
 
@@ -24,7 +25,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   parser = table.make_parser(__doc__, "runs/lra", "cpu,lra,paper")
   add = parser.add_argument
   add("--data_dir", type=Path, help="folder of the data of all tasks")
-  add("--tasks", type=table.names, default=list(lra_table.PAPER_TASKS))
+  add("--tasks", type=table.names, default=list(paper.LRA_TASKS))
   add("--attentions", type=table.names, default=list(lra_table.ATTENTIONS))
   add("--seed", type=int, default=0)
   return parser.parse_known_args(argv)

@@ -5,22 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.table import Run
+from nam_jax import paper
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
-
-SPLITS = ("id", "od_easy", "od_hard")
-
-# Sequence accuracy in percent on ID / OD-easy / OD-hard, by the paper.
-PAPER_TASKS = ("palin", "fib", "reduce")
-PAPER = {
-  "nam_tm": ("100/100/100", "97.4/89.7/71.5", "100/100/100"),
-  "nam_tm_nojump": ("100/100/100", "40.4/19.8/1.1", "100/100/100"),
-  "lsam": ("100/100/100", "100/39.9/2.9", "99.9/96.8/77.6"),
-  "dnc": ("100/100/100", "46.9/1.8/0.0", "100/95.7/60.1"),
-  "ut": ("100/99.2/5.2", "99.1/21.3/0.1", "98.7/15.7/0.0"),
-  "lstm": ("100/100/100", "46.2/8.3/0.0", "99.5/91.5/63.6"),
-  "transformer": ("100/65.6/19.0", "98.9/0.4/0.0", "99.6/0.2/0.0"),
-}
 
 
 class Cell(NamedTuple):
@@ -66,7 +53,7 @@ def _ours(runs):
     return "-"
   means = [
     sum(d["splits"][split]["sequence_accuracy"] for d in done) / len(done)
-    for split in SPLITS
+    for split in paper.SPLITS
   ]
   seeds = f" x{len(done)}" if len(runs) > 1 else ""
   return "/".join(_percent(mean) for mean in means) + seeds
@@ -77,6 +64,7 @@ def _percent(share):
 
 
 def _papers(task, model):
-  if task not in PAPER_TASKS or model not in PAPER:
+  accuracies = paper.ALGORITHMIC.get(model, {}).get(task)
+  if not accuracies:
     return ""
-  return f" ({PAPER[model][PAPER_TASKS.index(task)]})"
+  return f" ({'/'.join(_percent(percent / 100) for percent in accuracies)})"

@@ -6,7 +6,7 @@ from experiments import fewshot_base, table
 from experiments.fewshot_config import Experiment
 from experiments.fewshot_heads import HeadRun
 from fewshot import evaluate
-from nam_jax import training
+from nam_jax import paper, training
 
 # Metrics of the printed table, with their titles.
 COLUMNS = {
@@ -17,11 +17,6 @@ COLUMNS = {
   "joint_novel": "joint novel",
   "harmonic": "harmonic",
   "novel_to_base": "novel→base",
-}
-# The paper's Table 2: mini-ImageNet with ResNetLike; Both, Novel, Base.
-PAPER = {
-  1: {"Cosine": (52.68, 56.00, 79.86), "NAM": (52.88, 56.11, 79.55)},
-  5: {"Cosine": (57.86, 70.25, 79.37), "NAM": (60.15, 70.65, 78.87)},
 }
 
 
@@ -68,10 +63,10 @@ def show(results: dict[str, Any]) -> str:
     summaries = {label: t["accuracy"] for label, t in tested.items()}
     rows = evaluate.show(summaries, COLUMNS)
     rows[0][0] = f"{shot}-shot, %"
-    paper = (
-      PAPER.get(int(shot), {}) if results["data"] == "mini-imagenet" else {}
-    )
-    for name, values in paper.items():
+    published = paper.FEWSHOT.get(int(shot), {})
+    if results["data"] != "mini-imagenet":
+      published = {}
+    for name, values in published.items():
       numbers = [f"{value:.2f}" for value in values]
       blanks = [""] * (len(COLUMNS) - len(numbers))
       rows.append([f"paper, {name}, resnet", *numbers, *blanks])

@@ -5,17 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.table import Run
+from nam_jax import paper
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "lra"
 
-# Accuracy in percent, and training speed relative to softmax, by the paper.
-PAPER_TASKS = ("listops", "text", "cifar10")
-PAPER = {
-  "softmax": ("29.8", "57.3", "40.16"),
-  "linear": ("36.5, 2.59x", "64.3, 2.35x", "38.76, 10.02x"),
-  "nam": ("36.1, 2.66x", "63.5, 2.44x", "37.18, 10.07x"),
-}
-ATTENTIONS = (*PAPER, "nam_erase")
+ATTENTIONS = (*paper.LRA, "nam_erase")
 
 
 class Cell(NamedTuple):
@@ -63,6 +57,8 @@ def _ours(results):
 
 
 def _papers(task, attention):
-  if task not in PAPER_TASKS or attention not in PAPER:
+  numbers = paper.LRA.get(attention, {}).get(task)
+  if not numbers:
     return ""
-  return f" ({PAPER[attention][PAPER_TASKS.index(task)]})"
+  accuracy, speed = numbers
+  return f" ({accuracy:g})" if speed == 1 else f" ({accuracy:g}, {speed:g}x)"

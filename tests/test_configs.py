@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import algorithmic
-from nam_jax import training
+from nam_jax import paper, training
 from nam_jax.models import registry
 from tests import linen_tools, project_tree
 
@@ -17,16 +17,6 @@ FOLDER = project_tree.ROOT / "configs" / "algorithmic"
 FILES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem != "base")
 MODELS = list(registry.MODELS)
 
-# Table 1, in millions of parameters.
-PAPER_COUNTS = {
-  "nam_tm": 23.3,
-  "nam_tm_nojump": 22.2,
-  "lsam": 25.8,
-  "dnc": 40.2,
-  "ut": 26.0,
-  "lstm": 31.5,
-  "transformer": 28.7,
-}
 TINY = {
   "emb_dim": 8,
   "num_heads": 2,
@@ -73,7 +63,9 @@ def test_paper_preset_has_the_sizes_of_table_1(model):
   experiment = algorithmic.make_experiment(config, "")
   assert str(experiment.workdir) == f"runs/palin-{model}-paper"
   assert config.num_steps * config.batch_size == 200 * 25_600
-  assert count(experiment) == pytest.approx(1e6 * PAPER_COUNTS[model], rel=0.1)
+  assert count(experiment) == pytest.approx(
+    1e6 * paper.PARAMETERS[model], rel=0.1
+  )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""What is known of a run, and what is to be known of a kind of runs."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element
+
+# What a file with other content than a run's raises when it is read.
+FOREIGN = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+class Curve(NamedTuple):
+  """The metrics of one training: all of a run, or a stage of it."""
+
+  config: dict[str, Any]
+  rows: list[dict[str, Any]]  # as in metrics.jsonl
+
+  def last(self, name: str) -> float | int | None:
+    """The last value of a metric that is known."""
+    values = (row[name] for row in reversed(self.rows) if is_number(row, name))
+    return next(values, None)
+
+  def steps(self) -> str:
+    """Updates made, and of how many if there are more to come."""
+    made, wanted = self.last("step") or 0, self.config.get("num_steps")
+    if not number(wanted) or made == wanted:
+      return number(made)
+    return f"{number(made)} of {number(wanted)}"
+
+
+class Run(NamedTuple):
+  """A folder with results, or with metrics of a run that has none yet."""
+
+  name: str  # of the folder, seen from where the report looks
+  folder: Path
+  kind: "Kind"
+  config: dict[str, Any]  # empty if there is none
+  finished: bool  # has a results.json
+  facts: Any  # what `kind.read` made of it; None: nothing
+  versions: dict[str, Any]  # empty if there are none
+  curves: dict[str, Curve]  # by stage; "" is the run itself
+  pictures: dict[str, bytes]  # by file name
+  anchor: str  # in the page
+
+  def steps(self) -> str:
+    """Updates made; those that were asked for if nothing says more."""
+    own = self.curves.get("")
+    return own.steps() if own else number(self.config.get("num_steps"))
+
+
+class Kind(NamedTuple):
+  """How runs of one script are recognised, read and shown."""
+
+  title: str
+  # Keys that results.json and config.json of such a run have, not others'.
+  results_keys: frozenset[str]
+  config_keys: frozenset[str]
+  # (config.json, folder, the run's config) -> the command that makes the run.
+  command: Callable[[str, str, dict[str, Any]], str]
+  # results.json -> what the tables need; raises one of FOREIGN.
+  read: Callable[[dict[str, Any]], Any]
+  # Tables and pictures of all finished runs.
+  show: Callable[[Sequence[Run]], list[Element]]
+
+
+def by_config(runs: Iterable[Run]) -> list[list[Run]]:
+  """The runs in groups that differ in their seed alone."""
+  groups = {}
+  for run in runs:
+    config = {key: run.config[key] for key in run.config if key != "seed"}
+    text = json.dumps(config, sort_keys=True) if config else run.name
+    groups.setdefault(text, []).append(run)
+  return list(groups.values())
+
+
+def is_number(fields: Mapping[str, Any], name: str) -> bool:
+  """Whether the field is there and a finite number of sane size."""
+  value = fields.get(name)
+  real = isinstance(value, int | float) and not isinstance(value, bool)
+  return real and abs(value) < 1e300
+
+
+def number(value: Any, form: str = ",.10g") -> str:
+  """A number as text; nothing for what is none."""
+  return format(value, form) if is_number({"": value}, "") else ""
+
+
+def listed(texts: Iterable[str]) -> str:
+  """The different ones of the texts."""
+  return ", ".join(dict.fromkeys(texts))
+
+
+def percent(shares: Sequence[float], digits: int = 1) -> str:
+  """The mean of shares, in percent."""
+  return f"{100 * sum(shares) / len(shares):.{digits}f}"
+
+
+def duration(seconds: Any) -> str:
+  """A time as "1 h 5 min", "2 min 10 s" or "7.1 s"; nothing for no number."""
+  if not number(seconds):
+    return ""
+  if seconds < 60:
+    return f"{seconds:.1f} s"
+  minutes, rest = divmod(round(seconds), 60)
+  hours, minutes = divmod(minutes, 60)
+  return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

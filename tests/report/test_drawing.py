@@ -1,0 +1,40 @@
+"""The drawings show what they are given."""
+
+import io
+
+import numpy as np
+
+from nam_jax.report import drawing
+
+
+def test_learning_curves_have_a_line_and_a_name_for_each_run():
+  lines = {"a $x$": {10: 2.0, 20: 0.1}, "_b": {10: 3.0}}
+  figure = drawing.learning_curves("training loss", lines)
+  (axes,) = figure.axes
+  first, second = axes.get_lines()
+  np.testing.assert_array_equal(first.get_xydata(), [[10, 2.0], [20, 0.1]])
+  np.testing.assert_array_equal(second.get_xydata(), [[10, 3.0]])
+  assert first.get_marker() != second.get_marker()
+  assert axes.get_xlabel() == "updates"
+  assert axes.get_ylabel() == "training loss"
+  assert axes.get_yscale() == "log"
+  (legend,) = figure.legends
+  assert [t.get_text() for t in legend.get_texts()] == [r"a \$x\$", " _b"]
+  figure.savefig(io.BytesIO())
+
+
+def test_accuracies_have_a_linear_axis():
+  lines = {"a": {10: 1.0, 20: 100.0}}
+  (axes,) = drawing.learning_curves("accuracy (%)", lines).axes
+  assert axes.get_yscale() == "linear"
+  assert axes.get_ylim()[1] == 103
+
+
+def test_comparison_has_a_dot_for_each_run_and_one_for_the_paper():
+  rows = {"palin": ([90.0, 80.0], 100.0), "fib": ([50.0], 97.4)}
+  figure = drawing.comparison("accuracy (%)", rows)
+  (axes,) = figure.axes
+  dots = [c.get_offsets().tolist() for c in axes.collections]
+  assert dots == [[[100, 0]], [[90, 0], [80, 0]], [[97.4, 1]], [[50, 1]]]
+  assert [t.get_text() for t in axes.get_yticklabels()] == ["palin", "fib"]
+  assert axes.get_ylim()[0] > axes.get_ylim()[1]

@@ -1,0 +1,112 @@
+"""The report understands what the scripts really leave behind."""
+
+import dataclasses
+import json
+
+import pytest
+
+import train_algorithmic
+import train_fewshot
+import train_lra
+from algorithmic import datasets
+from configs import saved
+from configs.algorithmic import fib
+from configs.fewshot import mini_imagenet
+from configs.lra import listops
+from experiments.algorithmic import AlgorithmicConfig
+from experiments.fewshot_config import FewShotConfig
+from experiments.lra import LRAConfig
+from nam_jax import training
+from nam_jax.models import registry
+from nam_jax.report import find, page
+from nam_jax.training import command, run_dir
+from tests import (
+  project_tree,
+  test_train_algorithmic,
+  test_train_fewshot,
+  test_train_lra,
+)
+from tests.report.parsed import Page
+from tests.report.test_page import NOW
+
+# ml_collections loads config files in a way that Python 3.11 warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
+
+CONFIGS = project_tree.ROOT / "configs"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+  """A folder with a tiny run of every script."""
+  root = tmp_path_factory.mktemp("runs")
+  with pytest.MonkeyPatch.context() as patch:
+    for name, split in datasets.SPLITS.items():
+      patch.setitem(datasets.SPLITS, name, split._replace(size=24))
+    patch.setitem(registry.MODELS, "guess", test_train_algorithmic.Guess)
+    test_train_algorithmic.guess(root / "palin")
+  tiny = test_train_lra
+  config = f"--config={CONFIGS}/lra/listops.py:nam,cpu"
+  sizes = (*tiny.TINY, *tiny.TINY_MODEL, *tiny.TINY_LISTOPS)
+  train_lra.main(["", config, *sizes, f"--model_dir={root}/listops"])
+  test_train_fewshot.run(
+    root / "glyphs",
+    *("--config.shots=(1,)", "--config.curve_shots=()"),
+    heads="cosine",
+  )
+  return root
+
+
+def test_runs_of_every_script_are_read(root):
+  runs, problems = find.find(root)
+  assert problems == []
+  kinds = {run.name: run.kind.title for run in runs}
+  assert kinds == {
+    "glyphs": "Few-shot learning",
+    "listops": "Long Range Arena",
+    "palin": "Algorithmic tasks",
+  }
+  assert None not in [run.facts for run in runs]
+  assert all(run.curves and run.versions for run in runs)
+  shown = Page(page.build(root, find.Found(runs, problems), NOW))
+  assert shown.row("palin", "guess", "cpu", "0")[10] == "2"
+  assert shown.row("listops", "nam", "0")[7] == "3"
+  assert len(shown.row("cosine")) == 8
+
+
+@pytest.mark.parametrize(
+  ("name", "script", "cls"),
+  [
+    ("palin", train_algorithmic, AlgorithmicConfig),
+    ("glyphs", train_fewshot, FewShotConfig),
+    ("listops", train_lra, LRAConfig),
+  ],
+)
+def test_command_in_the_page_makes_the_same_run(
+  root, monkeypatch, name, script, cls
+):
+  monkeypatch.chdir(project_tree.ROOT)
+  (run,) = [run for run in find.find(root).runs if run.name == name]
+  file = str(run.folder / "config.json")
+  text = run.kind.command(file, str(run.folder), run.config)
+  python, name, *words = text.replace("\\\n", "").split()
+  assert (python, name) == ("python", f"{script.__name__}.py")
+  folder = words[-1].removeprefix("--").partition("=")[0]
+  values = command.make_flags(script.__file__, script.CONFIG, words, folder)
+  config = command.parse(values, ["", *words], "")
+  config = training.from_config_dict(config, cls)
+  assert json.loads(json.dumps(dataclasses.asdict(config))) == run.config
+
+
+@pytest.mark.parametrize(
+  ("fields", "cls"),
+  [
+    (fib.get_config("nam_tm"), AlgorithmicConfig),
+    (listops.get_config("nam,cpu"), LRAConfig),
+    (mini_imagenet.get_config("all,cpu"), FewShotConfig),
+  ],
+)
+def test_saved_config_is_the_config(tmp_path, fields, cls):
+  config = training.from_config_dict(fields, cls)
+  run_dir.write_json(tmp_path / "config.json", dataclasses.asdict(config))
+  again = saved.get_config(str(tmp_path / "config.json"))
+  assert training.from_config_dict(again, cls) == config
