@@ -27,18 +27,7 @@ def unit(x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
   scaled by 1e4. Computed in float32 for narrower types.
   """
   wide = x.astype(precision.accumulator(x.dtype))
-  return _unit(wide).astype(x.dtype)
-
-
-@jax.custom_jvp
-def _unit(x):
-  return unit_and_scale(x)[0]
-
-
-@_unit.defjvp
-def _unit_jvp(primals, tangents):
-  y, scale = unit_and_scale(*primals)
-  return y, unit_back(y, scale, *tangents)
+  return unit_and_scale(wide)[0].astype(x.dtype)
 
 
 def unit_and_scale(
