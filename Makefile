@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed-$(EXTRAS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train bench test lint format lock clean
+.PHONY: help setup train report bench docs notebooks test lint format lock clean
 .SILENT:
 
 help: ## show this list
@@ -23,8 +23,17 @@ setup: $(INSTALLED) ## create .venv and install (the others do it by themselves)
 train: $(INSTALLED) ## train a small NAM Turing machine (ARGS="..." is passed on)
 	$(PY) train_algorithmic.py $(ARGS)
 
+report: $(INSTALLED) ## show all runs beside the paper's in runs/report.html
+	$(PY) -m nam_jax.report runs $(ARGS)
+
 bench: $(INSTALLED) ## time the library, in minutes (ARGS="--help" for options)
 	$(PY) -m benchmarks $(ARGS)
+
+docs: $(INSTALLED) ## renew docs/api.md from the docstrings
+	$(PY) -m docs.api
+
+notebooks: $(INSTALLED) ## run all notebooks again, in minutes (ARGS="FILE.py")
+	$(PY) -m notebooks.run $(ARGS)
 
 test: export JAX_PLATFORMS ?= cpu
 test: lint ## check the style, then run the tests (ARGS="-k foo" selects)

@@ -1,0 +1,1 @@
+"""Programs that make pages and pictures of this folder."""

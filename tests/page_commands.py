@@ -1,0 +1,209 @@
+"""Runs the commands of the pages, shortened: `python -m tests.page_commands`.
+
+A command is run as Python would run it, in this process, which has started JAX
+already. What makes it short is added behind its own arguments: few steps, tiny
+models. A command that sets variables of the environment is a process of its
+own, which this module is the program of.
+"""
+
+import importlib.util
+import pathlib
+import runpy
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Sequence
+
+import ml_collections
+import pytest
+
+from algorithmic import datasets
+from experiments import table
+from tests import page_stand_ins, project_tree
+
+Words = Sequence[str]
+
+STEPS = ("num_steps=1", "eval_every=1", "log_every=1", "tensorboard=False")
+TRAINING = (*STEPS, "batch_size=2", "eval_batch_size=8", "accumulate_steps=1")
+SIZES = {
+  "emb_dim": 8,
+  "num_heads": 2,
+  "qkv_dim": 8,
+  "mlp_dim": 8,
+  "num_layers": 1,
+  "num_steps": 1,
+  "readout_dim": 4,
+  "state_features": 2,
+  "control_features": 4,
+  "controller_features": 4,
+  "features": 4,
+  "tape_length": 8,
+  "num_slots": 8,
+}
+EPISODES = (
+  *("num_way=1", "num_query=1", "num_base_query=2"),
+  *("train_query=1", "train_base_query=2"),
+  *("num_episodes=4", "num_val_episodes=4", "curve_shots=()"),
+)
+SOURCES = {
+  "glyphs": ("num_base=3", "num_val=1", "num_novel=1", "num_base_train=9"),
+  "omniglot": ("num_val=2", "num_base_val=1", "num_base_test=1"),
+  "mini-imagenet": ("image_size=8", "num_base_val=1", "num_base_test=2"),
+  "cifar-fs": ("num_base_val=1",),
+  "folder": (),
+  "features": ("num_base_val=1", "num_base_test=1"),
+}
+
+
+def config_flags(names: Words, prefix: str = "") -> list[str]:
+  """Flags that change fields of the config."""
+  return [f"--config.{prefix}{name}" for name in names]
+
+
+def option(words: Words, name: str, default: str) -> str:
+  """The value of the last --name=value."""
+  values = [w.partition("=")[2] for w in words if w.startswith(f"{name}=")]
+  return values[-1] if values else default
+
+
+def load_config(words: Words, default: str) -> ml_collections.ConfigDict:
+  """The config that the command names; an unknown name in it raises."""
+  file, colon, argument = option(words, "--config", default).partition(":")
+  spec = importlib.util.spec_from_file_location("config", file)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module.get_config(argument) if colon else module.get_config()
+
+
+def sizes(config: ml_collections.ConfigDict) -> list[str]:
+  """Flags that make the model of a config tiny."""
+  known = [name for name in SIZES if name in config.model_kwargs]
+  values = [f"{name}={SIZES[name]}" for name in known]
+  return config_flags(values, "model_kwargs.")
+
+
+def algorithmic(words: Words) -> list[str]:
+  """Of train_algorithmic.py."""
+  config = load_config(words, "configs/algorithmic/palin.py:nam_tm")
+  flags = config_flags((*TRAINING, "warmup_steps=0"))
+  return [*words, *flags, *sizes(config)]
+
+
+def lra(words: Words) -> list[str]:
+  """Of train_lra.py; a benchmark's own config in CHECKOUT is tiny itself."""
+  if "/lra_benchmarks/" in option(words, "--config", ""):
+    return list(words)
+  config = load_config(words, "configs/lra/listops.py:nam,cpu")
+  data = {
+    "basic": ("num_train=16", "num_validation=4", "num_test=4"),
+    "imdb_reviews": (),
+    "cifar10": (),
+  }[config.task]
+  if config.task != "cifar10":
+    data = (*data, "max_length=32")
+  return [
+    *(*words, *config_flags((*TRAINING, "warmup_steps=1")), *sizes(config)),
+    *config_flags(data, "task_kwargs."),
+  ]
+
+
+def fewshot(words: Words) -> list[str]:
+  """Of train_fewshot.py: one head instead of all that the config names."""
+  name = option(words, "--config", "configs/fewshot/glyphs.py")
+  config = load_config(words, name)
+  shots = (5,) if config.data in ("folder", "glyphs") else (1,)
+  stage = (*STEPS, "batch_size=2", "warmup_steps=0")
+  backbone = ("backbone=conv", "backbone_kwargs.widths=()")
+  return [
+    f"--config={name.partition(':')[0]}:nam",
+    *(word for word in words if not word.startswith("--config=")),
+    *config_flags(() if config.data == "features" else backbone),
+    *config_flags((*EPISODES, f"shots={shots}")),
+    *config_flags(SOURCES[config.data], "data_kwargs."),
+    *config_flags(stage, "stage1."),
+    *config_flags(stage, "stage2."),
+  ]
+
+
+def algorithmic_table(words: Words) -> list[str]:
+  """Of algorithmic_table.py: one cell."""
+  return [
+    *algorithmic(words),
+    *("--tasks=palin", "--models=nam_tm", "--seeds=0", "--jobs=1"),
+  ]
+
+
+def lra_table(words: Words) -> list[str]:
+  """Of lra_table.py: one cell."""
+  return [*lra(words), "--tasks=listops", "--attentions=nam", "--jobs=1"]
+
+
+def adding(*more: str) -> Callable[[Words], list[str]]:
+  """Arguments that follow the others."""
+  return lambda words: [*words, *more]
+
+
+# Every program that a page may name, and what makes it short.
+PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
+  "train_algorithmic.py": algorithmic,
+  "train_lra.py": lra,
+  "train_fewshot.py": fewshot,
+  "algorithmic_table.py": algorithmic_table,
+  "lra_table.py": lra_table,
+  "algorithmic.show": list,
+  "benchmarks": adding("--quick", "--groups=streaming"),
+  "docs.picture": adding("--digits=3"),
+  "experiments.lra_speed": adding(
+    "--rows=pathfinder:16", "--attentions=nam", "--rounds=1", "--batch_size=1"
+  ),
+  "fewshot.convert": list,
+  "fewshot.inspect": adding("--image_size=8"),
+  "lra_tasks.inspect": list,
+  "lra_tasks.pathfinder_generator": adding("--count=4", "--output_dir=images"),
+  "nam_jax.report": list,
+}
+
+
+def file_of(program: str) -> pathlib.Path:
+  """The script, or the module, that Python runs."""
+  if program.endswith(".py"):
+    return project_tree.ROOT / program
+  path = project_tree.ROOT / program.replace(".", "/")
+  return path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def run(arguments: Words) -> None:
+  """Runs what stands behind `python`; anything but success is an error."""
+  _, *arguments = arguments if arguments[0] == "-m" else ("", *arguments)
+  program, *words = arguments
+  if program not in PROGRAMS:
+    raise LookupError(
+      f"{program} is not in PROGRAMS of {__name__}: say how to shorten it"
+    )
+  _execute(program, words if "--help" in words else PROGRAMS[program](words))
+
+
+def _execute(program: str, words: Words) -> None:
+  file = str(file_of(program))
+  with page_stand_ins.used(), pytest.MonkeyPatch.context() as patch:
+    patch.setattr(sys, "argv", [file, *words])
+    patch.setattr(sys, "path", list(sys.path))
+    patch.setattr(table, "subprocess", types.SimpleNamespace(run=_here))
+    for name, split in datasets.SPLITS.items():
+      patch.setitem(datasets.SPLITS, name, split._replace(size=8))
+    try:
+      runpy.run_path(file, run_name="__main__")
+    except SystemExit as end:
+      if end.code:
+        raise RuntimeError(f"{program} ends with {end.code}") from end
+
+
+def _here(command: Words, **_) -> subprocess.CompletedProcess:
+  """Instead of a process that a table of results starts for a run."""
+  _, script, *words = map(str, command)
+  _execute(pathlib.Path(script).name, words)
+  return subprocess.CompletedProcess(command, 0)
+
+
+if __name__ == "__main__":
+  run(sys.argv[1:])

@@ -1,0 +1,97 @@
+"""What is left out where commands of the pages run: it takes long.
+
+All of it has tests of its own. These are the pictures of a run; our models and
+attentions, instead of which small ones are trained (tests/test_configs*.py
+train all of them); and few-shot learning after its data are read and its
+networks built, but for one's own images.
+"""
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import pytest
+from flax import linen as nn
+
+from experiments import (
+  algorithmic_pictures,
+  fewshot_config,
+  fewshot_pictures,
+)
+from nam_jax.models import lra as lra_models
+from nam_jax.models import registry
+
+# Ours, before a page adds its own.
+MODELS, KINDS = dict(registry.MODELS), tuple(lra_models.KINDS)
+MAKE_CLASSIFIER = lra_models.make_classifier
+MAKE_EXPERIMENT = fewshot_config.make_experiment
+
+
+@contextlib.contextmanager
+def used():
+  """Leaves out what takes long, as the module's docstring says."""
+  with pytest.MonkeyPatch.context() as patch:
+    for module in (algorithmic_pictures, fewshot_pictures):
+      patch.setattr(module, "save", lambda *_: None)
+    for name, make in MODELS.items():
+      patch.setitem(registry.MODELS, name, functools.partial(stand_in, make))
+    patch.setattr(lra_models, "make_classifier", make_classifier)
+    patch.setattr(fewshot_config, "make_experiment", make_experiment)
+    yield
+
+
+def make_experiment(config, workdir, data_dir, make=MAKE_EXPERIMENT):
+  """The few-shot experiment, if it is one to train."""
+  experiment = make(config, workdir, data_dir)
+  if config.data != "folder":
+    raise SystemExit(0)
+  return experiment
+
+
+def make_classifier(attention, options, make=MAKE_CLASSIFIER, **sizes):
+  """A stand-in for the classifiers whose attention is ours."""
+  model = make(attention, options, **sizes)
+  return Mean(sizes["num_classes"]) if attention in KINDS else model
+
+
+class Mean(nn.Module):
+  """A classifier that looks at the mean of the tokens' ids."""
+
+  num_classes: int
+
+  @nn.compact
+  def __call__(self, inputs, mask, *, train=False):
+    x = jnp.where(mask, inputs, 0).astype(jnp.float32).reshape(len(inputs), -1)
+    return nn.Dense(self.num_classes)(jnp.mean(x, axis=1, keepdims=True))
+
+
+class _Heads(nn.Module):
+  """Heads [b s 2 h n] that do not move."""
+
+  @nn.compact
+  def __call__(self, x):
+    heads = jnp.zeros((*x.shape[:2], 2, 1, 8)).at[..., 0].set(1)
+    self.sow("intermediates", "heads", heads)
+    return x
+
+
+class StandIn(nn.Module):
+  """A model that looks at each token by itself."""
+
+  vocab_size: int
+
+  @nn.compact
+  def __call__(self, inputs, tokens, *, train=False):
+    x = nn.Embed(self.vocab_size, self.vocab_size)(inputs)
+    return jnp.where(tokens[..., None], _Heads(name="core")(x), 0.0)
+
+
+def stand_in(
+  make: Callable[..., nn.Module], vocab_size: int, **options: Any
+) -> nn.Module:
+  """Takes the arguments of `make`, and no others."""
+  inspect.signature(make).bind(vocab_size, **options)
+  return StandIn(vocab_size)
