@@ -1,19 +1,22 @@
 """Pictures of results; needs matplotlib (pip install 'nam-jax[plot]').
 
 Every function returns a `Figure` that belongs to no window: save it with
-`figure.savefig("name.png")`, or show it as the last line of a notebook cell.
+`figure.savefig("name.png")`, or show it as the last line of a notebook cell
+(after `%matplotlib inline`).
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 # Told apart by people of all kinds of colour vision (Okabe & Ito 2008).
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "os^vD*PX"
+# Orange is positive, purple negative.
+_SIGNED = {"cmap": "PuOr_r", "interpolation": "nearest"}
 
 
 def accuracy_by_length(
@@ -66,11 +69,10 @@ def tape_heads(heads: np.ndarray, symbols: Sequence[str]) -> Figure:
     for tape, axes in enumerate(axes_row):
       image = axes.imshow(
         heads[machine, :, kind, tape].T,
-        cmap="PuOr_r",  # orange is positive, purple negative
         vmin=-limit,
         vmax=limit,
         aspect="auto",
-        interpolation="nearest",
+        **_SIGNED,
       )
       axes.set_xticks(range(s), symbols, fontsize=5, family="monospace")
       if tape == 0:
@@ -80,6 +82,52 @@ def tape_heads(heads: np.ndarray, symbols: Sequence[str]) -> Figure:
         axes.set_title(f"tape {tape + 1}")
   figure.supxlabel("token")
   figure.colorbar(image, ax=grid, label="head")
+  return figure
+
+
+def tape_actions(
+  heads: np.ndarray,
+  actions: np.ndarray,
+  names: Sequence[str],
+  symbols: Sequence[str],
+) -> Figure:
+  """One tape token by token: where its heads are and how they move on.
+
+  A tape is a ring: the cells before the first one are -1, -2, and so on. Those
+  that heads hardly reach are left out on both sides.
+
+  Args:
+    heads: [s 2 n] at s tokens: read and write head on n cells.
+    actions: [s 2 a], the probabilities of their moves.
+    names: [a], of the moves.
+    symbols: [s], how to write each token.
+  """
+  s, _, n = heads.shape
+  cells, ring = np.arange(n) - n // 2, np.roll(heads, n // 2, axis=-1)
+  reach = np.abs(ring).max(axis=(0, 1))
+  near = np.flatnonzero(reach >= 0.3 * reach.max())
+  cells, ring = (x[..., near[0] : near[-1] + 1] for x in (cells, ring))
+  rows = [len(cells), len(names)]
+  figure = Figure(
+    figsize=(3 + min(0.4 * s, 8), 1.2 + 0.2 * sum(rows)), layout="constrained"
+  )
+  grid = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=rows)
+  for kind, (places, moves) in enumerate(grid.T):
+    at = places.imshow(
+      ring[:, kind].T, vmin=-1, vmax=1, aspect="auto", **_SIGNED
+    )
+    chance = moves.imshow(
+      actions[:, kind].T, vmin=0, vmax=1, aspect="auto", cmap="Greys"
+    )
+    places.set_title(("read head", "write head")[kind])
+    moves.set_xticks(range(s), symbols, fontsize=8, family="monospace")
+  grid[0, 0].set_yticks(range(len(cells)), cells, fontsize=7)
+  grid[0, 0].set_ylabel("cell")
+  grid[1, 0].set_yticks(range(len(names)), names)
+  grid[1, 0].set_ylabel("next move")
+  figure.supxlabel("token")
+  figure.colorbar(at, ax=grid, label="head")
+  figure.colorbar(chance, ax=grid, label="probability of the move")
   return figure
 
 
@@ -133,16 +181,112 @@ def accuracy_by_shots(
     for i, (head, by_shots) in enumerate(by_head.items()):
       shots = sorted(by_shots)
       mean, error = 100 * np.array([by_shots[k] for k in shots]).T
-      axes.errorbar(
-        shots,
-        mean,
-        yerr=error,
-        color=COLORS[i % len(COLORS)],
-        marker=_MARKERS[i % len(_MARKERS)],
-        linestyle=("-", "--", ":")[i % 3],
-        label=head,
-      )
+      axes.errorbar(shots, mean, yerr=error, label=head, **line_style(i))
     axes.set(title=metric, xlabel="shots", ylabel="accuracy (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
   grid[-1].legend()
   return figure
+
+
+def heat_maps(
+  matrices: Mapping[str, np.ndarray], xlabel: str, ylabel: str
+) -> Figure:
+  """Matrices side by side with one colour scale; numbers if they are small.
+
+  Args:
+    matrices: title -> matrix; all have the same number of rows.
+    xlabel: what a column is.
+    ylabel: what a row is.
+  """
+  arrays = [np.asarray(matrix) for matrix in matrices.values()]
+  rows, columns = len(arrays[0]), sum(array.shape[1] for array in arrays)
+  cell = min(0.42, 8 / columns, 4 / rows)
+  figure = Figure(
+    figsize=(1.2 + 0.5 * len(arrays) + cell * columns, 1 + cell * rows),
+    layout="constrained",
+  )
+  grid = figure.subplots(
+    1,
+    len(arrays),
+    sharey=True,
+    squeeze=False,
+    width_ratios=[array.shape[1] for array in arrays],
+  )[0]
+  limit = max(*(float(np.abs(array).max()) for array in arrays), 1e-6)
+  for axes, title, array in zip(grid, matrices, arrays, strict=True):
+    image = axes.imshow(array, vmin=-limit, vmax=limit, **_SIGNED)
+    axes.set(xlabel=xlabel, xticks=[], yticks=[])
+    axes.set_title(title, fontsize=9)
+    if cell > 0.4:
+      for i, j in np.argwhere(array):
+        x = array[i, j]
+        color = "white" if abs(x) > 0.6 * limit else "black"
+        axes.text(
+          j, i, f"{x:z.1f}", color=color, ha="center", va="center", fontsize=7
+        )
+  grid[0].set_ylabel(ylabel)
+  figure.colorbar(image, ax=grid, label="entry", shrink=0.9)
+  return figure
+
+
+def images(groups: Mapping[str, np.ndarray]) -> Figure:
+  """Rows of small images, one per group.
+
+  Args:
+    groups: title -> [n height width], as many in each.
+  """
+  columns = len(next(iter(groups.values())))
+  figure = Figure(
+    figsize=(2 + 0.7 * columns, 0.7 * len(groups)), layout="constrained"
+  )
+  grid = figure.subplots(len(groups), columns, squeeze=False)
+  for row, (title, group) in zip(grid, groups.items(), strict=True):
+    for axes, image in zip(row, group, strict=True):
+      axes.imshow(image, cmap="Greys")
+      axes.set(xticks=[], yticks=[])
+    row[0].set_ylabel(title, rotation=0, ha="right", va="center")
+  return figure
+
+
+def curves(
+  panels: Mapping[str, Mapping[str, Mapping[int | float, float]]],
+  xlabel: str,
+  ylabel: str,
+  log: str = "",
+) -> Figure:
+  """Lines in panels side by side, with the same axes and one legend.
+
+  Args:
+    panels: title -> name of a line -> x -> y; the lines of all panels are the
+      same.
+    xlabel: of all panels.
+    ylabel: of all panels.
+    log: the axes that are logarithmic: "", "x", "y" or "xy".
+  """
+  figure = Figure(figsize=(3 + 3 * len(panels), 3.2), layout="constrained")
+  grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+  for axes, (title, lines) in zip(grid, panels.items(), strict=True):
+    for i, (name, line) in enumerate(lines.items()):
+      every = max(1, len(line) // 12)
+      x, y = list(line), list(line.values())
+      axes.plot(x, y, label=name, markevery=every, **line_style(i))
+    axes.set(title=title, xlabel=xlabel)
+    if "x" in log:
+      axes.set_xscale("log", base=2)
+      axes.xaxis.set_major_formatter(ScalarFormatter())
+    if "y" in log:
+      axes.set_yscale("log")
+    axes.grid(color=GREY, alpha=0.3)
+  grid[0].set_ylabel(ylabel)
+  handles, labels = grid[0].get_legend_handles_labels()
+  figure.legend(handles, labels, loc="outside right center")
+  return figure
+
+
+def line_style(i: int) -> dict[str, str]:
+  """How line number i looks, also without colour."""
+  return {
+    "color": COLORS[i % len(COLORS)],
+    "marker": _MARKERS[i % len(_MARKERS)],
+    "linestyle": ("-", "--", ":")[i % 3],
+  }

@@ -56,3 +56,60 @@ def test_accuracy_by_shots_has_a_line_per_head_in_percent():
   assert list(lines[0].get_xdata()) == [1, 5]
   assert list(lines[0].get_ydata()) == [50, 80]
   assert len({line.get_color() for line in lines}) == 2
+
+
+def test_a_tape_shows_both_heads_on_a_ring_and_their_moves(tmp_path):
+  heads = np.zeros((4, 2, 8))
+  cells = np.array([[0, 7, 6, 7], [0, 1, 2, 1]])  # of read and write head
+  np.put_along_axis(heads, cells.T[..., None], 1, axis=-1)
+  actions = np.random.default_rng(0).dirichlet(np.ones(3), (4, 2))
+  figure = viz.tape_actions(heads, actions, ["a", "b", "c"], list("_1ME"))
+  read, write, read_moves, write_moves, *_ = figure.axes
+  labels = [t.get_text().replace("−", "-") for t in read.get_yticklabels()]
+  assert labels == ["-2", "-1", "0", "1", "2"]
+  for axes, walk in ((read, [2, 1, 0, 1]), (write, [2, 3, 4, 3])):
+    image = axes.get_images()[0].get_array()
+    np.testing.assert_array_equal(image.argmax(axis=0), walk)
+  for axes, kind in ((read_moves, 0), (write_moves, 1)):
+    image = axes.get_images()[0].get_array()
+    np.testing.assert_array_equal(image, actions[:, kind].T)
+  figure.savefig(tmp_path / "tape.png")
+
+
+def test_heat_maps_have_one_colour_scale_around_zero():
+  matrices = {
+    "a": np.array([[0.0, -3.0]]),
+    "b": np.array(
+      [
+        [1.0],
+      ]
+    ),
+  }
+  *grid, _ = viz.heat_maps(matrices, "key", "value").axes
+  assert [axes.get_title() for axes in grid] == ["a", "b"]
+  assert [axes.get_images()[0].get_clim() for axes in grid] == [(-3, 3)] * 2
+  numbers = [[t.get_text() for t in axes.texts] for axes in grid]
+  assert numbers == [["-3.0"], ["1.0"]]
+
+
+def test_large_heat_maps_have_no_numbers():
+  (axes, _) = viz.heat_maps({"a": np.ones((64, 64))}, "key", "value").axes
+  assert not axes.texts
+
+
+def test_images_are_drawn_in_rows_by_group():
+  groups = {"a": np.zeros((3, 4, 4)), "b": np.ones((3, 4, 4))}
+  grid = np.reshape(viz.images(groups).axes, (2, 3))
+  assert [row[0].get_ylabel() for row in grid] == ["a", "b"]
+  assert grid[1, 2].get_images()[0].get_array().min() == 1
+
+
+def test_curves_have_a_panel_per_title_and_a_line_per_name():
+  panels = {"x": {"a": {1: 2.0, 10: 3.0}}, "y": {"a": {1: 5.0, 10: 6.0}}}
+  figure = viz.curves(panels, "tokens", "seconds", log="x")
+  for axes, (title, lines) in zip(figure.axes, panels.items(), strict=True):
+    (line,) = axes.get_lines()
+    assert axes.get_title() == title
+    np.testing.assert_array_equal(line.get_xydata(), [*lines["a"].items()])
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+  assert [t.get_text() for t in figure.legends[0].texts] == ["a"]
