@@ -6,9 +6,7 @@ may use what a command before it has left in runs/.
 
 import configparser
 import glob
-import os
 import re
-import socket
 import subprocess
 import sys
 
@@ -27,6 +25,7 @@ from tests import (
   page_data,
   page_stand_ins,
   pages,
+  processes,
   project_tree,
 )
 
@@ -83,37 +82,9 @@ def check_pip(arguments):
   assert not match[2] or (ROOT / match[2]).exists()
 
 
-def start(arguments, variables):
-  """A process of its own, for a command that sets variables."""
-  return subprocess.Popen(
-    [sys.executable, "-m", "tests.page_commands", *arguments],
-    env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
-  )
-
-
-def finish(processes):
-  """Waits for all, and kills them if they hang."""
-  try:
-    outputs = [process.communicate(timeout=100)[0] for process in processes]
-  finally:
-    for process in processes:
-      process.kill()
-  for process, output in zip(processes, outputs, strict=True):
-    assert process.returncode == 0, output
-
-
-def free_port():
-  with socket.socket() as free:
-    free.bind(("localhost", 0))
-    return free.getsockname()[1]
-
-
 def run_shell(page, block, folder):
   """Runs the commands of a block, each in its own way."""
-  processes, port = [], free_port()
+  started, port = [], processes.free_port()
   for command in pages.commands(block.code):
     print(f"{page}:{block.line}: {' '.join(command.words)}", flush=True)
     filled = [page_data.fill(word, folder) for word in command.words]
@@ -128,13 +99,14 @@ def run_shell(page, block, folder):
     elif program != "python":
       pytest.fail(f"no way to run {program}")
     elif variables:
-      processes.append(start(words, variables))
+      module = ["-m", page_commands.__name__, *words]
+      started.append(processes.start(module, variables))
     else:
       page_commands.run(words)
     if not command.in_background:
-      finish(processes)
-      processes = []
-  finish(processes)
+      processes.finish(started)
+      started = []
+  processes.finish(started)
 
 
 def run_page(page, text, folder):

@@ -1,18 +1,13 @@
 """Two processes, or four devices, compute what one device computes."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from nam_jax.training import metrics_log
+from tests import processes
 from tests.training import toy
 
-ROOT = Path(__file__).parents[2]
 CONFIG = {"num_steps": 12, "log_every": 1, "eval_every": 6}
 
 
@@ -25,25 +20,8 @@ def alone(tmp_path_factory):
 
 
 def _start(workdir, environment):
-  return subprocess.Popen(
-    [sys.executable, toy.__file__, workdir, json.dumps(CONFIG)],
-    env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
-  )
-
-
-def _finish(processes):
-  """Waits for all; kills them (JAX catches SIGTERM) if they hang."""
-  try:
-    outputs = [process.communicate(timeout=100)[0] for process in processes]
-  finally:
-    for process in processes:
-      process.kill()
-  for process, output in zip(processes, outputs, strict=True):
-    assert process.returncode == 0, output
-  return outputs
+  arguments = [toy.__file__, workdir, json.dumps(CONFIG)]
+  return processes.start(arguments, environment)
 
 
 def _numbers(workdir):
@@ -64,14 +42,11 @@ def _compare(workdir, alone):
 
 
 def test_two_processes_equal_one(tmp_path, alone):
-  with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
   common = {
-    "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
+    "JAX_COORDINATOR_ADDRESS": f"localhost:{processes.free_port()}",
     "JAX_NUM_PROCESSES": "2",
   }
-  first, second = _finish(
+  first, second = processes.finish(
     [_start(tmp_path, common | {"JAX_PROCESS_ID": i}) for i in ("0", "1")]
   )
   assert "step 12/12" in first
@@ -81,7 +56,7 @@ def test_two_processes_equal_one(tmp_path, alone):
 
 def test_four_devices_equal_one(tmp_path, alone):
   flags = "--xla_force_host_platform_device_count=4"
-  _finish([_start(tmp_path, {"XLA_FLAGS": flags})])
+  processes.finish([_start(tmp_path, {"XLA_FLAGS": flags})])
   _compare(tmp_path, alone)
 
 

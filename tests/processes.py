@@ -1,0 +1,41 @@
+"""Python processes of their own, for what sets variables of the environment."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from tests import project_tree
+
+
+def start(
+  arguments: Sequence[str], variables: Mapping[str, str]
+) -> subprocess.Popen:
+  """Starts what stands behind `python`, with the checkout importable."""
+  return subprocess.Popen(
+    [sys.executable, *arguments],
+    env={**os.environ, "PYTHONPATH": str(project_tree.ROOT), **variables},
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
+
+
+def finish(processes: Sequence[subprocess.Popen]) -> list[str]:
+  """Their outputs; kills them (JAX catches SIGTERM) if they hang."""
+  try:
+    outputs = [process.communicate(timeout=100)[0] for process in processes]
+  finally:
+    for process in processes:
+      process.kill()
+  for process, output in zip(processes, outputs, strict=True):
+    assert process.returncode == 0, output
+  return outputs
+
+
+def free_port() -> int:
+  """One for processes that are to find each other."""
+  with socket.socket() as free:
+    free.bind(("localhost", 0))
+    return free.getsockname()[1]
