@@ -45,6 +45,7 @@ from fewshot.classifier import FewShotClassifier
 STAGE1_STEPS = 600  # updates of the features
 STAGE2_STEPS = 200  # updates of each head
 EPISODES = 600  # to test on
+IS_FULL_RUN = True  # a shorter one does not learn the features
 
 # %% [markdown]
 # ## The data, and features for it
@@ -192,7 +193,7 @@ viz.curves(
 for p_e in p_es:
   assert found[1.0, p_e]["joint_novel"] > found[0.2, p_e]["joint_novel"]
   assert found[1.0, p_e]["joint_base"] <= found[0.2, p_e]["joint_base"]
-for p_w in p_ws:
+for p_w in p_ws if IS_FULL_RUN else ():
   assert found[p_w, 1.0]["novel_to_base"] < found[p_w, 0.0]["novel_to_base"]
   assert found[p_w, 1.0]["joint_base"] < found[p_w, 0.0]["joint_base"]
 best = max(found, key=lambda gates: found[gates]["both"])

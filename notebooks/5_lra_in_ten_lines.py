@@ -34,7 +34,7 @@ from lra_tasks import listops_trees
 # %matplotlib inline
 
 # %% tags=["parameters"]
-STEPS = 120  # updates with each attention
+STEPS = 100  # updates with each attention
 TESTS = 2000  # expressions to test on
 ATTENTIONS = ("softmax", "linear", "nam", "nam_erase")
 
@@ -125,9 +125,10 @@ print(table.as_text(rows, markdown=False))
 
 # %% [markdown]
 # How to read it. With 2,000 test expressions an accuracy is known to about two
-# points, and so short a run from one seed says little about the kinds. What it
-# costs is plainer: softmax takes the longest, and the more so the longer the
-# sequence, as [From memory to attention](2_memory_to_attention.ipynb) shows.
+# points, and so short a run from one seed says little about the kinds. What a
+# step costs is plainer: `linear` and `nam` are the cheapest already here, with
+# 128 tokens, and the gap to softmax grows with the length, as
+# [From memory to attention](2_memory_to_attention.ipynb) shows.
 # Bidirectional NAM has exactly the parameters of softmax attention; `nam_erase`
 # has a few more, for its gates.
 

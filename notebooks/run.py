@@ -34,6 +34,7 @@ def read(script: pathlib.Path) -> nbformat.NotebookNode:
   notebook = jupytext.read(script)
   for number, cell in enumerate(notebook.cells):
     cell.id = f"cell-{number}"
+    cell.metadata.pop("lines_to_next_cell", None)
   return notebook
 
 
