@@ -18,6 +18,7 @@
 
 # %%
 import contextlib
+import functools
 import io
 import sys
 import tempfile
@@ -153,13 +154,13 @@ def watch(digits):
   """Symbols [s], heads [m s 2 h n] and probabilities of moves [m s 2 h a]."""
   rng = np.random.default_rng(0)
   sample = task.sample(rng, np.array([digits]), shift=False)
-  _, caught = experiment.test_model.apply(
-    {"params": state.params},
-    sample.inputs,
-    sample.tokens,
+  apply = functools.partial(
+    experiment.test_model.apply,
     capture_intermediates=lambda module, _: module.name == "action",
     mutable="intermediates",
   )
+  params = {"params": state.params}
+  _, caught = jax.jit(apply)(params, sample.inputs, sample.tokens)
   core = caught["intermediates"]["core"]
   logits = [core[f"{m}_machine"]["action"] for m in ("first", "second")]
   actions = [jax.nn.softmax(x["__call__"][0]) for x in logits]
