@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## show this list
 	echo "nam-jax: Neural Attention Memory for JAX"
-	sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 	echo "Variables: PYTHON=python3.12  ARGS=\"...\"  EXTRAS=test,cuda12"
 
 setup: $(INSTALLED) ## create .venv and install (the others do it by themselves)

@@ -14,7 +14,7 @@ from tests import test_code_size
 # Instead of the cell tagged "parameters": seconds, and still every cell runs.
 # The first two notebooks are fast as they are.
 SHORT = {
-  "3_turing_machine": "STEPS, SWEEP, IS_FULL_RUN = 1, (20,), False",
+  "3_turing_machine": "STEPS, SWEEP, IS_FULL_RUN = 1, (), False",
   "4_one_example": """
 STAGE1_STEPS, STAGE2_STEPS, EPISODES, IS_FULL_RUN = 4, 4, 20, False
 """,
