@@ -30,9 +30,19 @@ class Machine(NamedTuple):
   context: Callable[[], Any] = contextlib.nullcontext
 
 
-def replaced(module, name: str) -> Callable[[], Any]:
-  """A context in which the fast function of a module is its plain twin."""
-  return lambda: mock.patch.object(module, name, getattr(plain, name))
+def replaced(module, *names: str) -> Callable[[], Any]:
+  """A context in which fast functions of a module are their plain twins."""
+  twins = {name: getattr(plain, name) for name in names}
+  return lambda: mock.patch.multiple(module, **twins)
+
+
+plain_addressing = replaced(
+  addressing,
+  "content_weighting",
+  "allocation_weighting",
+  "update_and_follow",
+  "read",
+)
 
 
 def make_machines(width: int) -> dict[str, Machine]:
@@ -43,11 +53,7 @@ def make_machines(width: int) -> dict[str, Machine]:
   return {
     "lsam": Machine(long_short, long_short, replaced(lsam, "lsam_scan")),
     "nam_tm": Machine(turing, turing, replaced(tape, "tape_scan")),
-    "dnc": Machine(
-      nam_jax.DNC(),
-      nn.RNN(computer),
-      replaced(addressing, "update_and_follow"),
-    ),
+    "dnc": Machine(nam_jax.DNC(), nn.RNN(computer), plain_addressing),
     "lstm": Machine(
       nam_jax.LSTM(features=width), nn.RNN(nn.OptimizedLSTMCell(width))
     ),

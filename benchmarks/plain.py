@@ -69,6 +69,31 @@ def tape_scan(controls, tape, transitions, normalize_heads=True, mask=None):
   return jnp.moveaxis(outputs, 0, 1), tape, jnp.moveaxis(heads, 2, 0)
 
 
+def content_weighting(memory, keys, strengths):
+  """The definition of `addressing.content_weighting`."""
+  cosines = jnp.einsum(
+    "...rk,...nk->...rn", normalize.unit(keys), normalize.unit(memory)
+  )
+  return jax.nn.softmax(strengths[..., None] * cosines, axis=-1)
+
+
+def allocation_weighting(usage):
+  """The definition of `addressing.allocation_weighting`."""
+  order = jnp.argsort(lax.stop_gradient(usage), axis=-1, stable=True)
+  by_usage = jnp.take_along_axis(usage, order, axis=-1)
+  used_before = jnp.cumprod(by_usage, axis=-1)[..., :-1]
+  ones = jnp.ones_like(usage[..., :1])
+  used_before = jnp.concatenate([ones, used_before], axis=-1)
+  allocation = (1 - by_usage) * used_before
+  places = jnp.argsort(order, axis=-1)
+  return jnp.take_along_axis(allocation, places, axis=-1)
+
+
+def read(memory, weights):
+  """The definition of `addressing.read`."""
+  return jnp.einsum("...rn,...nk->...rk", weights, memory)
+
+
 def update_and_follow(link, precedence, write_weights, read_weights):
   """The definition of `addressing.update_and_follow`."""
   link = addressing.update_link(link, precedence, write_weights)

@@ -13,9 +13,9 @@ import pytest
 from flax import linen as nn
 
 import nam_jax
-from benchmarks import plain, steps
+from benchmarks import machines, plain, steps
 from experiments import lra_speed, timing
-from nam_jax.ops import addressing, lsam, tape
+from nam_jax.ops import lsam, tape
 from tests.agreement import Random, assert_agree
 
 pytestmark = pytest.mark.speed
@@ -125,8 +125,7 @@ def test_the_dnc_is_faster_than_with_a_plain_scan():
     return jnp.mean(twin.apply(variables, x) ** 2)
 
   fast = compiled_gradient(loss, variables, x)
-  name = "update_and_follow"
-  with mock.patch.object(addressing, name, getattr(plain, name)):
+  with machines.plain_addressing():
     slow = compiled_gradient(twin_loss, variables, x)
   assert_agree(fast(), slow(), 1e-4)
   candidates = {"plain": slow, "fast": fast}

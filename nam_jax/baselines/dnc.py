@@ -235,8 +235,13 @@ class DNC(nn.Module):
     if initial_state is None:
       initial_state = cell.initialize_carry(jax.random.key(0), (b, d))
 
-    # Recomputing a step in the backward pass is faster than storing it.
-    @functools.partial(nn.remat, prevent_cse=False)
+    # Recomputing a step in the backward pass is faster than storing it, except
+    # for the products with weights.
+    @functools.partial(
+      nn.remat,
+      prevent_cse=False,
+      policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    )
     def step(cell, state, inputs):
       x, real = inputs
       new, found = cell.advance(state, x)

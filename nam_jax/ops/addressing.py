@@ -21,10 +21,49 @@ def content_weighting(
   strengths: Float[Array, "*b r"],
 ) -> Float[Array, "*b r n"]:
   """C(M, k, β)[i] = softmax_i(β cos(k, M[i])); the cosine of zero is zero."""
-  cosines = jnp.einsum(
-    "...rk,...nk->...rn", normalize.unit(keys), normalize.unit(memory)
-  )
+  cosines = _cosines(memory, normalize.unit(keys))
   return jax.nn.softmax(strengths[..., None] * cosines, axis=-1)
+
+
+@jax.custom_vjp
+def _cosines(memory, keys):
+  """unit(M) k for unit vectors k [r k], without the unit vectors of M."""
+  return _cosines_forward(memory, keys)[0]
+
+
+def _cosines_forward(memory, keys):
+  scale = normalize.unit_and_scale(memory)[1]
+  scale = jax.tree.map(lambda a: jnp.swapaxes(a, -1, -2), scale)
+  cosines = _compare(memory, keys) * scale.length
+  return cosines, (memory, keys, scale, cosines)
+
+
+def _cosines_backward(residuals, gradient):
+  memory, keys, scale, cosines = residuals
+  d_products = gradient * scale.length
+  along = jnp.sum(gradient * cosines, axis=-2, keepdims=True)
+  shrink = jnp.swapaxes(along * scale.length * scale.turn, -1, -2)
+  d_memory = _outer(d_products, keys) - shrink * memory
+  return d_memory, _collect(memory, d_products)
+
+
+_cosines.defvjp(_cosines_forward, _cosines_backward)
+
+
+def _compare(memory, keys):
+  """The product of every key [r k] with every slot, [r n]."""
+  return jnp.einsum("...rk,...nk->...rn", keys, memory)
+
+
+def _collect(memory, weights):
+  """The sum of the slots by each weighting [r n], [r k]."""
+  return jnp.einsum("...rn,...nk->...rk", weights, memory)
+
+
+def _outer(left, right):
+  """Σ_r left_r right_rᵀ, transposed apart: twice as fast on a CPU."""
+  left = lax.optimization_barrier(jnp.swapaxes(left, -1, -2))
+  return left @ right
 
 
 def retention(
@@ -48,28 +87,46 @@ def allocation_weighting(usage: Float[Array, "*b n"]) -> Float[Array, "*b n"]:
 
   The free list φ itself is piecewise constant and carries no gradient; the
   usages do. Slots of equal usage are taken in the order of their index.
+
+  Nothing is sorted: the product is over all slots that come before. Its
+  gradient divides it by each factor; none counts as less than 2^-64, so that
+  an empty slot can be divided out again.
   """
-  place = _free_list(lax.stop_gradient(usage))
-  exact = lax.Precision.HIGHEST  # a permutation must not round
-  sorted_usage = jnp.einsum("...nj,...n->...j", place, usage, precision=exact)
-  used_before = jnp.cumprod(sorted_usage[..., :-1], axis=-1)
-  ones = jnp.ones_like(sorted_usage[..., :1])
-  used_before = jnp.concatenate([ones, used_before], axis=-1)
-  allocation = (1 - sorted_usage) * used_before
-  return jnp.einsum("...nj,...j->...n", place, allocation, precision=exact)
+  return _allocation_weighting(usage)
 
 
-def _free_list(usage):
-  """Permutation matrix [n j]: slot n is the j-th to be taken.
+@jax.custom_vjp
+def _allocation_weighting(usage):
+  return _allocation_forward(usage)[0]
 
-  Sorted by counting comparisons, which is several times as fast as a sort of
-  so few numbers.
-  """
+
+def _allocation_forward(usage):
+  return (1 - usage) * _product_before(usage, usage), usage
+
+
+def _allocation_backward(usage, gradient):
+  factors = jnp.maximum(usage, 2.0**-64)
+  product = _product_before(usage, factors)
+  later = (1 - usage) * product * gradient
+  later = jnp.where(_comes_before(usage), later[..., None, :], 0)
+  return (jnp.sum(later, axis=-1) / factors - product * gradient,)
+
+
+_allocation_weighting.defvjp(_allocation_forward, _allocation_backward)
+
+
+def _product_before(usage, factors):
+  """For each slot, the product of the factors of those before it."""
+  factors = jnp.where(_comes_before(usage), factors[..., :, None], 1)
+  return jnp.prod(factors, axis=-2)
+
+
+def _comes_before(usage):
+  """Whether slot i is before slot j on the free list, [i j]."""
   n = usage.shape[-1]
   first, second = usage[..., :, None], usage[..., None, :]
   in_order = jnp.broadcast_to(jnp.tri(n, k=-1, dtype=bool).T, (*usage.shape, n))
-  before = (first < second) | ((first == second) & in_order)
-  return jax.nn.one_hot(jnp.sum(before, axis=-2), n, dtype=usage.dtype)
+  return (first < second) | ((first == second) & in_order)
 
 
 def write_weighting(
@@ -178,9 +235,7 @@ def _update_and_follow_backward(residuals, gradients):
   G, d_backward, d_forward = gradients
   left = jnp.concatenate([d_forward, read_weights], axis=-2)
   right = jnp.concatenate([read_weights, d_backward], axis=-2)
-  # Transposed apart from the product, which is twice as fast on a CPU.
-  left = lax.optimization_barrier(jnp.swapaxes(left, -1, -2))
-  G = _no_diagonal(G + left @ right)
+  G = _no_diagonal(G + _outer(left, right))
   d_read = backward_weighting(new, d_forward) + forward_weighting(
     new, d_backward
   )
@@ -212,4 +267,21 @@ def read(
   memory: Float[Array, "*b n k"], weights: Float[Array, "*b r n"]
 ) -> Float[Array, "*b r k"]:
   """r_r = Mᵀ w_r."""
-  return jnp.einsum("...rn,...nk->...rk", weights, memory)
+  return _read(memory, weights)
+
+
+@jax.custom_vjp
+def _read(memory, weights):
+  return _collect(memory, weights)
+
+
+def _read_forward(memory, weights):
+  return _collect(memory, weights), (memory, weights)
+
+
+def _read_backward(operands, gradient):
+  memory, weights = operands
+  return _outer(weights, gradient), _compare(memory, gradient)
+
+
+_read.defvjp(_read_forward, _read_backward)

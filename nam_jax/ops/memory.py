@@ -9,7 +9,7 @@ keep the transpose, [k, v].
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-Probability = Float[Array, "*b"] | float | int
+Probability = Float[Array, "*b"] | Float[Array, ""] | float | int
 
 
 def read(
@@ -36,7 +36,9 @@ def write(
   return M + u[..., :, None] * k[..., None, :]
 
 
-def scale(p: Probability, x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
+def scale(
+  p: Float[Array, "..."] | float | int, x: Float[Array, "*b d"]
+) -> Float[Array, "*b d"]:
   """p x, for one probability or one per vector."""
   p = jnp.asarray(p, x.dtype)
   return (p if p.ndim == 0 else p[..., None]) * x

@@ -9,12 +9,12 @@ import pytest
 from flax import linen as nn
 from jax import lax
 
-from benchmarks import plain
+from benchmarks import machines, plain
 from nam_jax import baselines
 from nam_jax.layers.lsam import LSAM
 from nam_jax.layers.lstm import LSTM
 from nam_jax.layers.nam_tm import NAMTuringMachine
-from nam_jax.ops import addressing, lsam, tape
+from nam_jax.ops import lsam, tape
 from tests.agreement import Random, assert_agree
 
 LAYERS = {
@@ -107,7 +107,7 @@ def test_training_goes_as_with_a_plain_scan(name):
   with (
     mock.patch.object(lsam, "lsam_scan", plain.lsam_scan),
     mock.patch.object(tape, "tape_scan", plain.tape_scan),
-    mock.patch.object(addressing, "update_and_follow", plain.update_and_follow),
+    machines.plain_addressing(),
   ):
     slow = losses_of_training(
       nn.RNN(cell).apply if name == "dnc" else apply, variables, x

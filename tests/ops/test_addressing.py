@@ -147,21 +147,50 @@ def test_reading_one_slot_returns_it():
   close(run(addressing.read, memory, weights), [[4, 5], [1, 2]])
 
 
-def test_links_have_the_gradient_of_their_equations():
-  rng = Random()
-  operands = (
-    rng.normal(2, 3, 5, 5),
-    rng.normal(2, 3, 5),
-    rng.uniform(2, 3, 5),
-    rng.uniform(2, 3, 4, 5),
-  )
+RNG = Random()
+USAGE = RNG.uniform(2, 3, 5)
+OPERANDS = {
+  "content_weighting": (
+    RNG.normal(2, 3, 5, 4),
+    RNG.normal(2, 3, 6, 4),
+    RNG.uniform(2, 3, 6),
+  ),
+  "allocation_weighting": (USAGE,),
+  "update_and_follow": (
+    RNG.normal(2, 3, 5, 5),
+    RNG.normal(2, 3, 5),
+    RNG.uniform(2, 3, 5),
+    RNG.uniform(2, 3, 4, 5),
+  ),
+  "read": (RNG.normal(2, 3, 5, 4), RNG.uniform(2, 3, 6, 5)),
+}
+CASES = list(OPERANDS.items())
+# Slots that are empty, full, equally used, and used next to not at all.
+for filled in (0.0, 1.0, 0.25, 1e-30):
+  CASES += [
+    ("allocation_weighting", (USAGE.at[..., :count].set(filled),))
+    for count in (1, 2, 5)
+  ]
+# Slots that hold nothing, or too little to have a direction.
+memory, *others = OPERANDS["content_weighting"]
+CASES += [
+  ("content_weighting", (memory.at[..., :2, :].multiply(factor), *others))
+  for factor in (0, 1e-7)
+]
 
+
+@pytest.mark.parametrize(("name", "operands"), CASES)
+def test_values_and_gradients_are_those_of_the_plain_equations(name, operands):
   def total(function, *operands):
-    parts = function(*operands)
+    parts = jax.tree.leaves(function(*operands))
     return sum(jnp.sum(jnp.sin((i + 1) * p)) for i, p in enumerate(parts))
 
-  results = [
-    jax.value_and_grad(functools.partial(total, function), range(4))(*operands)
-    for function in (addressing.update_and_follow, plain.update_and_follow)
+  functions = [getattr(module, name) for module in (addressing, plain)]
+  assert_agree(*(function(*operands) for function in functions), 1e-6)
+  gradients = [
+    jax.grad(functools.partial(total, function), range(len(operands)))(
+      *operands
+    )
+    for function in functions
   ]
-  assert_agree(*results, 1e-5)
+  assert_agree(*gradients, 1e-5)

@@ -120,6 +120,15 @@ def test_leading_axes_are_independent_memories():
   assert_agree(batched, single, 1e-6)
 
 
+def test_one_probability_for_all_may_be_an_array():
+  rng = Random()
+  M, k, v = rng.normal(2, 4, 5), rng.unit(2, 5), rng.normal(2, 4)
+  half, third = jnp.float32(1 / 2), jnp.float32(1 / 3)
+  written = memory.write(M, k, v, half, third)
+  assert_agree(written, memory.write(M, k, v, 1 / 2, 1 / 3), 1e-6)
+  assert_agree(memory.read(M, k, half), memory.read(M, k, 1 / 2), 1e-6)
+
+
 def test_nothing_changes_with_probabilities_of_zero():
   rng = Random()
   M = rng.normal(4, 5)

@@ -147,10 +147,10 @@ def test_padding_never_changes_a_real_output(form):
 def test_scalar_probabilities_equal_constant_arrays(form):
   x = tokens(7, b=1, s=40, h=2, k=4, v=3)
   gates = [jnp.full((1, 40, 2), p) for p in (0.5, 0.25, 0.75)]
-  a = form(*x[:3], 0.5, 0.25, 0.75)
-  b = form(*x[:3], *gates)
-  for left, right in zip(a, b, strict=True):
-    np.testing.assert_allclose(left, right, atol=1e-6)
+  expected = form(*x[:3], *gates)
+  assert_agree(form(*x[:3], 0.5, 0.25, 0.75), expected, 1e-6)
+  scalars = [gate[0, 0, 0] for gate in gates]
+  assert_agree(form(*x[:3], *scalars), expected, 1e-6)
 
 
 def test_never_erasing_equals_an_erase_probability_of_zero(form):
