@@ -46,7 +46,7 @@ def linear_attention(
       f"causal or mask need as many keys as queries, got {t} and {s}; "
       "mask keys alone by key_mask"
     )
-  phi_q, phi_k, values = phi(q), phi(k), _wide(v)
+  phi_q, phi_k, values = phi(q), phi(k), precision.widen(v)
   for real in (mask, key_mask):
     if real is not None:
       phi_k = jnp.where(real[..., None, None], phi_k, 0)
@@ -60,14 +60,10 @@ def linear_attention(
   return o if mask is None else jnp.where(mask[..., None, None], o, 0)
 
 
-def _wide(x):
-  return x.astype(precision.accumulator(x.dtype))
-
-
 def phi(x: Float[Array, "..."]) -> Float[Array, "..."]:
   """The positive features elu(x) + 1, in float32 or wider."""
   # exp(x) is elu(x) + 1 without the rounding to multiples of float32's epsilon.
-  x = _wide(x)
+  x = precision.widen(x)
   return jnp.where(x > 0, x + 1, jnp.exp(jnp.minimum(x, 0)))
 
 

@@ -26,8 +26,7 @@ def unit(x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
   Every vector longer than 1e-4 comes out with length one; shorter ones are
   scaled by 1e4. Computed in float32 for narrower types.
   """
-  wide = x.astype(precision.accumulator(x.dtype))
-  return unit_and_scale(wide)[0].astype(x.dtype)
+  return unit_and_scale(precision.widen(x))[0].astype(x.dtype)
 
 
 def unit_and_scale(

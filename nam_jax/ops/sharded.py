@@ -16,8 +16,6 @@ NAM-Transformer, where every token reads the whole sequence, all devices need
 the sum of B, nothing else.
 """
 
-import functools
-
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
@@ -44,7 +42,10 @@ def outer_product_attention_sharded(
   Args are those of `outer_product_attention`, for the tokens of the span, and:
     axis_name: The mesh axis that the sequence is split over.
   """
-  total = functools.partial(lax.psum, axis_name=axis_name)
+
+  def total(M):
+    return _vary(lax.psum(M, axis_name), M)
+
   return outer_product.attend_all(q, k, v, mask, p_w, p_r, total)
 
 

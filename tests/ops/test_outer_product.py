@@ -87,6 +87,41 @@ def test_bfloat16_sums_in_float32(causal):
   assert_agree(narrow.astype(jnp.float32), exact, 2**-6)
 
 
+def plainly(q, k, v, mask, p_w, p_r):
+  """Bidirectional attention as one equation, with an automatic gradient."""
+  v = jnp.where(mask[..., None, None], v, 0)
+  reads = jnp.einsum(
+    "bth,bthv,bthk,bshk->bshv", p_w, v, normalize.unit(k), normalize.unit(q)
+  )
+  return jnp.where(mask[..., None, None], p_r[..., None] * reads, 0)
+
+
+@pytest.mark.parametrize("s", [1, 63])
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_the_gradient_is_that_of_the_equation(dtype, s):
+  rng = Random(s)
+  q, k, v = (rng.normal(2, s, 3, d) for d in (4, 4, 5))
+  k = k.at[0, 0].multiply(1e-6).at[1, 0].set(0)  # too short for a direction
+  p_w, p_r, mask = rng.uniform(2, s, 3), rng.uniform(2, s, 3), rng.mask(2, s)
+  q, k, v, p_w, p_r = (a.astype(dtype) for a in (q, k, v, p_w, p_r))
+
+  def fast(q, k, v, p_w, p_r):
+    attend = outer_product.outer_product_attention
+    out = attend(q, k, v, mask=mask, p_w=p_w, p_r=p_r)
+    return jnp.sum(jnp.sin(out.astype(jnp.float32)))
+
+  def slow(q, k, v, p_w, p_r):
+    return jnp.sum(jnp.sin(plainly(q, k, v, mask, p_w, p_r)))
+
+  operands = (q, k, v, p_w, p_r)
+  actual = jax.jit(jax.grad(fast, range(5)))(*operands)
+  assert {g.dtype for g in actual} == {jnp.dtype(dtype)}
+  widened = [a.astype(jnp.float32) for a in operands]
+  expected = jax.jit(jax.grad(slow, range(5)))(*widened)
+  actual = [a.astype(jnp.float32) for a in actual]
+  assert_agree(actual, expected, 1e-5 if dtype == jnp.float32 else 2**-5)
+
+
 def test_zero_keys_and_queries_have_finite_gradients():
   zero = jnp.zeros((1, 4, 1, 3))
 

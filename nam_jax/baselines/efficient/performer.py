@@ -100,7 +100,7 @@ def softmax_features(
 
 
 def _exponents(x, directions):
-  x = x.astype(precision.accumulator(x.dtype)) * x.shape[-1] ** -0.25
+  x = precision.widen(x) * x.shape[-1] ** -0.25
   half_square = jnp.sum(x * x, axis=-1, keepdims=True) / 2
   return jnp.einsum("bshk,mk->bshm", x, directions) - half_square
 

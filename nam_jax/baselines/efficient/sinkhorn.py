@@ -128,5 +128,5 @@ class SinkhornAttention(nn.Module):
     )(jnp.sum(key, axis=2))
     z = key.shape[1]
     logits = jnp.swapaxes(logits, 1, 2)[..., :z]
-    logits = logits.astype(precision.accumulator(logits.dtype))
+    logits = precision.widen(logits)
     return mixture(logits, jnp.any(real, axis=2), self.sort_activation)

@@ -106,7 +106,7 @@ class SynthesizerAttention(nn.Module):
       name="dense_syn_len",
     )(nn.relu(hidden))  # [b s h max_len]
     scores = scores[..., : x.shape[1]].swapaxes(1, 2)
-    return scores.astype(precision.accumulator(scores.dtype))
+    return precision.widen(scores)
 
   def _table(self, name, *shape):
     init = nn.initializers.xavier_uniform()
