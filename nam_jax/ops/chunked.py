@@ -10,9 +10,12 @@ ops/sequence.py):
 
 Only U and M' wait for the chunk before, so everything else is computed for all
 chunks of a segment at once: the whole sequence on an accelerator, a few chunks
-that fit into the cache on a CPU. (Without a gradient, a CPU is still faster
-token by token, while its cache holds the memories.) With nothing to erase
-E = A = 0, T = I, and this is causal outer-product attention.
+that fit into the cache on a CPU. With nothing to erase E = A = 0, T = I, and
+this is causal outer-product attention.
+
+A CPU has caches for the memories and no use for large products of small
+matrices: there, narrow memories that erase are run token by token, and so are
+others while no gradient is wanted and its cache holds them.
 
 The gradient, also by hand: with dR given and dM' = G from the chunk after,
 
@@ -37,6 +40,7 @@ from jaxtyping import Array, Bool, Float, Int
 from nam_jax.ops import recurrent, sequence
 from nam_jax.ops.sequence import Gate, Mask
 
+_CPU_WIDTH = 64  # keys for which it is faster token by token, if it erases
 _CPU_SEGMENT = 4  # chunks computed at once on a CPU
 _CPU_CACHE = 2**21  # bytes of memories that it reads and writes token by token
 _WHOLE = 16  # the largest triangular block that is inverted in place
@@ -56,14 +60,15 @@ def memory_chunked(
   segment_ids: Int[Array, "b s"] | None = None,
   chunk_size: int | None = None,
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
-  """What `memory_scan` computes, `chunk_size` tokens at a time.
+  """What `memory_scan` computes, a block of tokens at a time.
 
   Args are those of `memory_scan`, and:
     segment_ids: Several sequences packed into a row: the memory is emptied
       wherever the number changes. `initial_memory` is that of the first of
       them, and the final memory that of the last.
-    chunk_size: Tokens in a block, a power of two. By default 32 on a CPU and 64
-      elsewhere. It changes the speed, and the result by rounding only.
+    chunk_size: Tokens in a block, a power of two. By default 64; on a CPU 32,
+      or one, as in `memory_scan`, where that is faster. It changes the speed,
+      and the result by rounding only.
 
   Returns:
     The outputs, in the type of v, and the final memory, in float32 or wider.
@@ -75,13 +80,21 @@ def memory_chunked(
       f"segment_ids must have shape {q.shape[:2]} (batch, sequence), got"
       f" {segment_ids.shape}"
     )
-  cut = _make_cut(q.shape[1], chunk_size)
-  reads, memory = _run(ops, segment_ids, cut, reverse)
+  if chunk_size is None and segment_ids is None and _is_fast_by_token(ops):
+    reads, memory = recurrent.run(ops, reverse)
+  else:
+    cut = _make_cut(q.shape[1], chunk_size)
+    reads, memory = _run(ops, segment_ids, cut, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 
 
 def _on_cpu() -> bool:
   return jax.default_backend() == "cpu"
+
+
+def _is_fast_by_token(ops: sequence.Operands) -> bool:
+  narrow = ops.k.shape[-1] <= _CPU_WIDTH
+  return _on_cpu() and narrow and ops.p_e is not None
 
 
 class _Cut(NamedTuple):

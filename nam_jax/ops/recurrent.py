@@ -3,8 +3,8 @@
 `memory_scan` is the definition: `lax.scan` over write-then-read. Its gradient
 is written by hand. A write is a rank-one update, M' = M + u k^T, and is undone
 by subtracting it again, so the backward pass walks back in time with one memory
-instead of storing one per token. The memory at the end of every segment of
-`_SEGMENT` tokens is kept, so that rounding never adds up over more.
+instead of storing one per token. The memory at the end of every segment of up
+to `_SEGMENT` tokens is kept, so that rounding never adds up over more.
 """
 
 import functools
@@ -51,16 +51,17 @@ def memory_scan(
   """
   sequence.check_gate("p_r", p_r, k.shape[:3])
   ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
-  reads, memory = _run(ops, reverse)
+  reads, memory = run(ops, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def _run(ops: sequence.Operands, reverse: bool):
+def run(ops: sequence.Operands, reverse: bool):
+  """The reads [b s h v] and the final memory."""
   q, k, x, p_e, M = ops
   p_e = jnp.zeros_like(k[..., :1]) if p_e is None else p_e
   reads, M = _scan(_split(q), _split(k), _split(x), _split(p_e), M, reverse)
-  reads = jnp.moveaxis(reads.reshape(-1, *reads.shape[2:]), 0, 1)
+  reads = jnp.moveaxis(lax.collapse(reads, 0, 2), 0, 1)
   return reads[:, : q.shape[1]], M
 
 
@@ -74,28 +75,29 @@ def scan_forward(ops: sequence.Operands, is_first=None):
     ops: The operands.
     is_first: bool [b s], True where the memory is emptied before a token.
   """
-
-  def step(M, token):
-    q, k, x, p_e, is_first = token
-    if is_first is not None:
-      M = jnp.where(is_first[:, None, None, None], 0, M)
-    u = x if p_e is None else x - p_e * jnp.einsum("bhvk,bhk->bhv", M, k)
-    M = M + u[..., :, None] * k[..., None, :]
-    return M, jnp.einsum("bhvk,bhk->bhv", M, q)
-
   *tokens, M = ops
   tokens = jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), (*tokens, is_first))
-  M, reads = lax.scan(step, M, tokens)
+  M, reads = lax.scan(_plain_step, M, tokens)
   return jnp.moveaxis(reads, 0, 1), M
 
 
+def _plain_step(M, token):
+  q, k, x, p_e, is_first = token
+  if is_first is not None:
+    M = jnp.where(is_first[:, None, None, None], 0, M)
+  u = x if p_e is None else x - p_e * undo.at(M, k)
+  M = M + u[..., :, None] * k[..., None, :]
+  return M, undo.at(M, q)
+
+
 def _split(array: Float[Array, "b s h d"]) -> Float[Array, "z c b h d"]:
-  """Time first, in segments; a short last one is filled with empty tokens."""
+  """Time first, in equal segments; the last is filled with empty tokens."""
   s = array.shape[1]
-  length = max(1, min(s, _SEGMENT))
+  segments = max(1, -(-s // _SEGMENT))
   array = jnp.moveaxis(array, 1, 0)
-  array = jnp.pad(array, ((0, -s % length), (0, 0), (0, 0), (0, 0)))
-  return array.reshape(-1, length, *array.shape[1:])
+  array = jnp.pad(array, ((0, -s % segments), (0, 0), (0, 0), (0, 0)))
+  length = array.shape[0] // segments
+  return array.reshape(segments, length, *array.shape[1:])
 
 
 def _step(memory, token):
@@ -120,7 +122,10 @@ def _step_back(carry, token):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5,))
 def _scan(q, k, x, p_e, M, reverse):
-  return _scan_forward(q, k, x, p_e, M, reverse)[0]
+  # Without a gradient the plainest loop is the fastest.
+  tokens = (lax.collapse(a, 0, 2) for a in (q, k, x, p_e))
+  M, reads = lax.scan(_plain_step, M, (*tokens, None), reverse=reverse)
+  return reads.reshape(x.shape), M
 
 
 def _scan_forward(q, k, x, p_e, M, reverse):

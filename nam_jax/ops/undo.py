@@ -45,7 +45,7 @@ def add(M: Memory, *products: Product) -> Pending:
 def pending(M: Memory, products: int = 1) -> Pending:
   """M with nothing to add yet, ready for a loop with so many a step."""
   *lead, v, k = M.shape
-  nothing = (jnp.zeros((*lead, v), M.dtype), jnp.zeros((*lead, k), M.dtype))
+  nothing = tuple(jnp.zeros_like(M, shape=(*lead, d)) for d in (v, k))
   return add(M, *[nothing] * products)
 
 

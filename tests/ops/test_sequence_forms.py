@@ -16,7 +16,7 @@ from tests.reference import memory as reference
 
 FORMS = {
   "scan": recurrent.memory_scan,
-  "chunked": chunked.memory_chunked,
+  "chunked": functools.partial(chunked.memory_chunked, chunk_size=32),
 }
 
 
