@@ -53,7 +53,7 @@ def memory_scan(*args):
 
 
 def memory_chunked(*args):
-  """By blocks of tokens: what the layers use."""
+  """What the layers use: by blocks of tokens, or as `memory_scan`."""
   return nam_jax.memory_chunked(*args)[0]
 
 
