@@ -1,4 +1,4 @@
-"""On an accelerator the block forms have no loop over the tokens."""
+"""How long the loops of the forms are: blocks of tokens on an accelerator."""
 
 import functools
 import math
@@ -54,3 +54,19 @@ def test_a_form_runs_no_loop_longer_than_its_blocks(name):
   assert max(loops(traced.jaxpr), default=0) == expected
   assert "callback" not in text
   assert "lapack" not in text
+
+
+@pytest.mark.parametrize(
+  ("width", "p_e", "expected"),
+  [(64, 1.0, TOKENS), (65, 1.0, TOKENS // 32), (64, 0, TOKENS // 32)],
+)
+def test_a_cpu_runs_narrow_memories_that_erase_token_by_token(
+  width, p_e, expected
+):
+  def loss(q, k, v):
+    return jnp.sum(nam_jax.memory_chunked(q, k, v, p_e=p_e)[0])
+
+  x = jax.ShapeDtypeStruct((2, TOKENS, 2, width), jnp.float32)
+  with mock.patch.object(chunked, "_on_cpu", return_value=True):
+    traced = jax.jit(jax.grad(loss, (0, 1, 2))).trace(x, x, x)
+  assert max(loops(traced.jaxpr)) == expected
