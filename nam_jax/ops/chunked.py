@@ -13,9 +13,8 @@ chunks of a segment at once: the whole sequence on an accelerator, a few chunks
 that fit into the cache on a CPU. With nothing to erase E = A = 0, T = I, and
 this is causal outer-product attention.
 
-A CPU has caches for the memories and no use for large products of small
-matrices: there, narrow memories that erase are run token by token, and so are
-others while no gradient is wanted and its cache holds them.
+On a CPU narrow memories that erase are run token by token, and so are others
+while no gradient is wanted and its cache holds them.
 
 The gradient, also by hand: with dR given and dM' = G from the chunk after,
 
@@ -80,7 +79,8 @@ def memory_chunked(
       f"segment_ids must have shape {q.shape[:2]} (batch, sequence), got"
       f" {segment_ids.shape}"
     )
-  if chunk_size is None and segment_ids is None and _is_fast_by_token(ops):
+  by_token = _on_cpu() and ops.p_e is not None and k.shape[-1] <= _CPU_WIDTH
+  if by_token and chunk_size is None and segment_ids is None:
     reads, memory = recurrent.run(ops, reverse)
   else:
     cut = _make_cut(q.shape[1], chunk_size)
@@ -90,11 +90,6 @@ def memory_chunked(
 
 def _on_cpu() -> bool:
   return jax.default_backend() == "cpu"
-
-
-def _is_fast_by_token(ops: sequence.Operands) -> bool:
-  narrow = ops.k.shape[-1] <= _CPU_WIDTH
-  return _on_cpu() and narrow and ops.p_e is not None
 
 
 class _Cut(NamedTuple):
