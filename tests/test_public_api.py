@@ -182,7 +182,8 @@ def test_cost_of_the_gradient_grows_linearly_with_the_sequence(gradient):
     memory = compiled.memory_analysis().temp_size_in_bytes
     return memory, compiled.cost_analysis()["flops"]
 
-  memory, flops = zip(costs(1024), costs(4096), strict=True)
-  assert memory[1] < 4.4 * memory[0]
+  # Twice doubled. Below, XLA plans its buffers anew as a sequence grows.
+  memory, flops = zip(costs(4096), costs(16384), strict=True)
+  assert memory[1] < 2.1**2 * memory[0]
   # A loop is counted once whatever its length, so work may grow more slowly.
-  assert flops[1] < 4.4 * flops[0]
+  assert flops[1] < 2.1**2 * flops[0]
