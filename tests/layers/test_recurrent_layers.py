@@ -1,7 +1,5 @@
 """What holds for LSAM and the NAM Turing machine alike."""
 
-from unittest import mock
-
 import jax
 import jax.numpy as jnp
 import optax
@@ -9,7 +7,7 @@ import pytest
 from flax import linen as nn
 from jax import lax
 
-from benchmarks import machines, plain
+from benchmarks import machines
 from nam_jax import baselines
 from nam_jax.layers.lsam import LSAM
 from nam_jax.layers.lstm import LSTM
@@ -105,8 +103,8 @@ def test_training_goes_as_with_a_plain_scan(name):
 
   fast = losses_of_training(apply, variables, x)
   with (
-    mock.patch.object(lsam, "lsam_scan", plain.lsam_scan),
-    mock.patch.object(tape, "tape_scan", plain.tape_scan),
+    machines.replaced(lsam, "lsam_scan")(),
+    machines.replaced(tape, "tape_scan")(),
     machines.plain_addressing(),
   ):
     slow = losses_of_training(
