@@ -13,18 +13,18 @@ import itertools
 import sys
 from pathlib import Path
 
-from experiments import algorithmic_table, table
-from nam_jax import paper
+from algorithmic import paper, table
+from command_line import tables
 
 SCRIPT = Path(__file__).resolve().with_name("train_algorithmic.py")
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   """The options, and the arguments that go on to the training."""
-  parser = table.make_parser(__doc__, "runs/table", "cpu,paper")
-  add, names = parser.add_argument, table.names
-  add("--tasks", type=names, default=list(paper.ALGORITHMIC_TASKS))
-  add("--models", type=names, default=list(paper.ALGORITHMIC))
+  parser = tables.make_parser(__doc__, "runs/table", "cpu,paper")
+  add, names = parser.add_argument, tables.names
+  add("--tasks", type=names, default=list(paper.TASKS))
+  add("--models", type=names, default=list(paper.ACCURACY))
   add("--seeds", type=lambda text: [int(s) for s in names(text)], default=[0])
   return parser.parse_known_args(argv)
 
@@ -34,17 +34,15 @@ def main(argv: list[str]) -> int:
   options, extra = parse(argv)
   cells = itertools.product(options.seeds, options.tasks, options.models)
   runs = [
-    algorithmic_table.Cell(task, model, options.preset, seed).run(
-      options.folder, extra
-    )
+    table.Cell(task, model, options.preset, seed).run(options.folder, extra)
     for seed, task, model in cells
   ]
   todo = [] if options.show else runs
-  went_well = table.run_missing(SCRIPT, todo, options.jobs)
-  rows = algorithmic_table.table(
+  went_well = tables.run_missing(SCRIPT, todo, options.jobs)
+  rows = table.table(
     options.folder, options.tasks, options.models, options.preset, options.seeds
   )
-  print(table.as_text(rows, options.markdown))
+  print(tables.as_text(rows, options.markdown))
   return int(not went_well)
 
 

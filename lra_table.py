@@ -14,19 +14,19 @@ import itertools
 import sys
 from pathlib import Path
 
-from experiments import lra_table, table
-from nam_jax import paper
+from command_line import tables
+from lra_tasks import paper, table
 
 SCRIPT = Path(__file__).resolve().with_name("train_lra.py")
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   """The options, and the arguments that go on to the training."""
-  parser = table.make_parser(__doc__, "runs/lra", "cpu,lra,paper")
+  parser = tables.make_parser(__doc__, "runs/lra", "cpu,lra,paper")
   add = parser.add_argument
   add("--data_dir", type=Path, help="folder of the data of all tasks")
-  add("--tasks", type=table.names, default=list(paper.LRA_TASKS))
-  add("--attentions", type=table.names, default=list(lra_table.ATTENTIONS))
+  add("--tasks", type=tables.names, default=list(paper.TASKS))
+  add("--attentions", type=tables.names, default=list(table.ATTENTIONS))
   add("--seed", type=int, default=0)
   return parser.parse_known_args(argv)
 
@@ -39,18 +39,18 @@ def main(argv: list[str]) -> int:
     more = list(extra)
     if options.data_dir and task != "listops":  # that one generates its own
       more.append(f"--data_dir={options.data_dir}")
-    cell = lra_table.Cell(task, attention, options.preset, options.seed)
+    cell = table.Cell(task, attention, options.preset, options.seed)
     runs.append(cell.run(options.folder, more))
   todo = [] if options.show else runs
-  went_well = table.run_missing(SCRIPT, todo, options.jobs)
-  rows = lra_table.table(
+  went_well = tables.run_missing(SCRIPT, todo, options.jobs)
+  rows = table.table(
     options.folder,
     options.tasks,
     options.attentions,
     options.preset,
     options.seed,
   )
-  print(table.as_text(rows, options.markdown))
+  print(tables.as_text(rows, options.markdown))
   return int(not went_well)
 
 

@@ -14,37 +14,37 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from experiments import algorithmic, algorithmic_pictures
+from algorithmic import pictures, run
+from command_line import script
 from nam_jax import training
-from nam_jax.training import command
 
 CONFIG = "configs/algorithmic/palin.py:nam_tm"
 
 
 def main(argv: Sequence[str]) -> None:
   """Trains and tests as the flags in argv say."""
-  values = command.make_flags(__file__, CONFIG, argv)
+  values = script.make_flags(__file__, CONFIG, argv)
   flags.DEFINE_list(
     "sweep",
     [],
     "further lengths to test, for instance 20,40,80",
     flag_values=values,
   )
-  config = command.parse(values, argv, __doc__)
-  with command.user_errors():
+  config = script.parse(values, argv, __doc__)
+  with script.user_errors():
     sweep = [int(digits) for digits in values.sweep]
   training.connect()
-  config = training.from_config_dict(config, algorithmic.AlgorithmicConfig)
-  experiment = algorithmic.make_experiment(config, values.workdir)
+  config = training.from_config_dict(config, run.AlgorithmicConfig)
+  experiment = run.make_experiment(config, values.workdir)
   if not values.test_only:
-    algorithmic.train(experiment)
-  state = algorithmic.load(experiment)
-  results = algorithmic.measure(experiment, state, sweep)
+    run.train(experiment)
+  state = run.load(experiment)
+  results = run.measure(experiment, state, sweep)
   training.write_results(experiment.workdir, results)
   if training.is_main():
-    algorithmic_pictures.save(experiment, state, results)
-    print(algorithmic.show(results))
+    pictures.save(experiment, state, results)
+    print(run.show(results))
 
 
 if __name__ == "__main__":
-  command.run(main)
+  script.run(main)

@@ -9,7 +9,7 @@ trains every head of the config on episodes; then all are tested on the same
 episodes with novel classes. The same command continues a run that was stopped,
 and trains the heads that are new in the config. In the end the folder holds
 results.json, pictures, a folder for stage 1 and for each head, and in the
-latter classifier.npz for `fewshot.classifier.FewShotClassifier.load`.
+latter classifier.npz for `run.classifier.FewShotClassifier.load`.
 """
 
 import dataclasses
@@ -17,41 +17,35 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from experiments import (
-  fewshot,
-  fewshot_base,
-  fewshot_config,
-  fewshot_pictures,
-)
+from command_line import script
+from fewshot import pictures, run, stage1
 from nam_jax import training
-from nam_jax.training import command, run_dir
+from nam_jax.training import run_dir
 
 CONFIG = "configs/fewshot/glyphs.py"
 
 
 def main(argv: Sequence[str]) -> None:
   """Trains and tests as the flags in argv say."""
-  values = command.make_flags(__file__, CONFIG, argv)
+  values = script.make_flags(__file__, CONFIG, argv)
   flags.DEFINE_string(
     "data_dir", "", "folder of the data; glyphs need none", flag_values=values
   )
-  config = command.parse(values, argv, __doc__)
+  config = script.parse(values, argv, __doc__)
   training.connect()
-  config = training.from_config_dict(config, fewshot_config.FewShotConfig)
-  experiment = fewshot_config.make_experiment(
-    config, values.workdir, values.data_dir
-  )
+  config = training.from_config_dict(config, config.FewShotConfig)
+  experiment = config.make_experiment(config, values.workdir, values.data_dir)
   if not values.test_only:
-    fewshot_base.train(experiment)
-  results = fewshot.run_heads(experiment, train=not values.test_only)
+    stage1.train(experiment)
+  results = run.run_heads(experiment, train=not values.test_only)
   training.write_results(experiment.workdir, results)
   if training.is_main():
     run_dir.write_json(
       experiment.workdir / "config.json", dataclasses.asdict(config)
     )
-    fewshot_pictures.save(experiment.workdir, results)
-    print(fewshot.show(results))
+    pictures.save(experiment.workdir, results)
+    print(run.show(results))
 
 
 if __name__ == "__main__":
-  command.run(main)
+  script.run(main)

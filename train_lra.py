@@ -15,17 +15,17 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from experiments import lra, lra_upstream
+from command_line import script
+from lra_tasks import run, upstream
 from nam_jax import training
 from nam_jax.models import lra as models
-from nam_jax.training import command
 
 CONFIG = "configs/lra/listops.py:nam,cpu"
 
 
 def make_flags(argv: Sequence[str]) -> flags.FlagValues:
   """The flags of this script; reads the config file that argv names."""
-  values = command.make_flags(__file__, CONFIG, argv, folder="model_dir")
+  values = script.make_flags(__file__, CONFIG, argv, folder="model_dir")
   for name, text in {
     "task_name": "basic, imdb_reviews, aan, cifar10 or pathfinder{32,64,128,"
     "256}_{easy,inter,hard} (default: what the config is for)",
@@ -36,13 +36,13 @@ def make_flags(argv: Sequence[str]) -> flags.FlagValues:
   return values
 
 
-def read_config(values: flags.FlagValues, argv: Sequence[str]) -> lra.LRAConfig:
+def read_config(values: flags.FlagValues, argv: Sequence[str]) -> run.LRAConfig:
   """Our config, also from one of the benchmark's; prints what to know."""
-  fields = command.parse(values, argv, __doc__).to_dict()
+  fields = script.parse(values, argv, __doc__).to_dict()
   task, notices = values.task_name, []
-  if lra_upstream.is_upstream(fields):
-    task = task or lra_upstream.task_of(command.config_file(argv, CONFIG))
-    fields, notices = lra_upstream.translate(fields, task)
+  if upstream.is_upstream(fields):
+    task = task or upstream.task_of(script.config_file(argv, CONFIG))
+    fields, notices = upstream.translate(fields, task)
   fields["task"] = task or fields["task"]
   if values.attention and values.attention != fields["attention"]:
     fields["attention"] = values.attention
@@ -52,23 +52,23 @@ def read_config(values: flags.FlagValues, argv: Sequence[str]) -> lra.LRAConfig:
   if training.is_main():
     for notice in notices:
       print(f"notice: {notice}")
-  return training.from_config_dict(fields, lra.LRAConfig)
+  return training.from_config_dict(fields, run.LRAConfig)
 
 
 def main(argv: Sequence[str]) -> None:
   """Trains and tests as the flags in argv say."""
-  lra_upstream.make_importable(command.config_file(argv, CONFIG))
+  upstream.make_importable(script.config_file(argv, CONFIG))
   values = make_flags(argv)
   training.connect()
   config = read_config(values, argv)
-  experiment = lra.make_experiment(config, values.model_dir, values.data_dir)
+  experiment = run.make_experiment(config, values.model_dir, values.data_dir)
   if not values.test_only:
-    lra.train(experiment)
-  results = lra.measure(experiment)
+    run.train(experiment)
+  results = run.measure(experiment)
   training.write_results(experiment.workdir, results)
   if training.is_main():
-    print(lra.show(results))
+    print(run.show(results))
 
 
 if __name__ == "__main__":
-  command.run(main)
+  script.run(main)

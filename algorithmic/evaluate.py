@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithmic import datasets, task
+from algorithmic import data
+from algorithmic.tasks import task
 
 # (inputs [b s], tokens [b s]) -> predicted token ids [b s]
 PredictFn = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -23,7 +24,7 @@ def predict(
   predictions = []
   for start in range(0, size, batch_size):
     rows = np.minimum(np.arange(start, start + batch_size), size - 1)
-    part = datasets.take(batch, rows)
+    part = data.take(batch, rows)
     predicted = np.asarray(predict_fn(part.inputs, part.tokens))
     if predicted.shape != part.inputs.shape:
       raise ValueError(

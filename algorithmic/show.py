@@ -4,7 +4,7 @@ import argparse
 
 import numpy as np
 
-from algorithmic import registry
+from algorithmic.tasks import registry
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from benchmarks import flops
-from experiments import timing
+from benchmarks import flops, timing
 
 # Of the machine's memory: a candidate that needs more does not run.
 _MEMORY_SHARE = 0.6

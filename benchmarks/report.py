@@ -11,7 +11,7 @@ import nam_jax
 from benchmarks import peers
 from benchmarks.bars import Bar
 from benchmarks.candidate import Result, Settings
-from experiments import table
+from command_line import tables
 
 HEADER = (
   "group",
@@ -41,7 +41,7 @@ def as_text(races: Sequence[Sequence[Result]]) -> str:
           *(_measured(r, first) if not r.skipped else ("-", "-", "", "", "")),
         )
       )
-  text = table.as_text(rows, markdown=False)
+  text = tables.as_text(rows, markdown=False)
   return "\n".join([text, *_notes(races)])
 
 
@@ -82,7 +82,7 @@ def bars_as_text(bars: Sequence[Bar]) -> str:
     must = f"{'<=' if bar.at_most else '>='} {bar.bar:g}"
     value = "-" if bar.value is None else f"{bar.value:.2f}"
     rows.append((bar.name, value, must, verdict[bar.holds]))
-  return table.as_text(rows, markdown=False)
+  return tables.as_text(rows, markdown=False)
 
 
 def as_json(

@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import nam_jax
-from benchmarks import candidate
+from benchmarks import candidate, lra_speed
 from benchmarks.candidate import Candidate, Result, Settings
-from experiments import lra_speed
 from fewshot import episodes, evaluate, heads
 
 LRA_BATCH = 2

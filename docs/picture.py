@@ -17,19 +17,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from algorithmic import datasets
-from experiments import algorithmic
+from algorithmic import data, run
 from nam_jax import training, viz
 
 
 def clearest_tape(
-  experiment: algorithmic.Experiment, digits: int
+  experiment: run.Experiment, digits: int
 ) -> tuple[np.ndarray, list[str]]:
   """Heads [s 2 n] of the tape whose heads are sharpest, and the tokens."""
   task = experiment.task
   rng = np.random.default_rng(0)
   sample = task.sample(rng, np.array([digits]), shift=False)
-  params = algorithmic.load(experiment).params
+  params = run.load(experiment).params
   _, sown = experiment.test_model.apply(
     {"params": params}, sample.inputs, sample.tokens, mutable="intermediates"
   )
@@ -63,7 +62,7 @@ def draw_accuracy(axes: Axes, by_length: dict[int, float]) -> None:
   digits = sorted(by_length)
   percent = [100 * by_length[d] for d in digits]
   axes.plot(digits, percent, color=viz.BLUE, marker="o")
-  trained = datasets.SPLITS["train"].high + 0.5
+  trained = data.SPLITS["train"].high + 0.5
   axes.axvspan(trained, max(digits) + 2, color=viz.GREY, alpha=0.25)
   axes.text(trained + 1, 4, "longer than any\ntraining sample")
   axes.set(
@@ -78,8 +77,8 @@ def draw_accuracy(axes: Axes, by_length: dict[int, float]) -> None:
 def picture(run: Path, digits: int) -> Figure:
   """The whole picture."""
   config = json.loads((run / "config.json").read_text())
-  config = training.from_config_dict(config, algorithmic.AlgorithmicConfig)
-  experiment = algorithmic.make_experiment(config, str(run))
+  config = training.from_config_dict(config, run.AlgorithmicConfig)
+  experiment = run.make_experiment(config, str(run))
   results = json.loads((run / "results.json").read_text())
   by_length = {
     int(d): accuracy["sequence_accuracy"]

@@ -25,8 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import traverse_util
 
+from data_files.errors import DataError
 from fewshot import backbones, heads, network
-from nam_jax.files.errors import DataError
 
 _FORMAT = "nam-jax few-shot classifier 1"
 _ROWS_AT_ONCE = 32

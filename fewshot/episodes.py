@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from fewshot.dataset import DataError, Split
+from fewshot.data.dataset import DataError, Split
 
 _AT_ONCE = 500  # episodes, to bound the memory for random numbers
 

@@ -4,8 +4,8 @@ import argparse
 
 import numpy as np
 
-from fewshot import registry
-from nam_jax.files.errors import DataError
+from data_files.errors import DataError
+from fewshot.data import registry
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -10,15 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from data_files import disk, errors, inert_pickle, official, prepared
 from lra_tasks import rows, task
-from nam_jax.files import (
-  disk,
-  errors,
-  inert_pickle,
-  official,
-  pictures,
-  prepared,
-)
 
 _NAME = "cifar10"
 _CLASSES = 10
@@ -165,7 +158,7 @@ def _read_prepared(shard: pathlib.Path) -> tuple[_Images, _Images]:
     images, labels = [], []
     for where, example in prepared.examples(shard.parent, _NAME, split):
       png = prepared.content(where, example, "image")
-      pixels = pictures.png(where, png)
+      pixels = images.png(where, png)
       if pixels.shape != (_SIDE, _SIDE, 3) or pixels.dtype != np.uint8:
         raise errors.DataError(
           f"{where}: expected an image of 32 x 32 x 3 bytes,"

@@ -6,8 +6,8 @@ import textwrap
 
 import numpy as np
 
+from data_files import errors
 from lra_tasks import listops_trees, registry, task, text
-from nam_jax.files import errors
 
 _EXAMPLES = 2
 _CHARACTERS = 300

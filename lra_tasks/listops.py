@@ -15,8 +15,8 @@ import pathlib
 
 import numpy as np
 
+from data_files import cache, disk, errors
 from lra_tasks import listops_trees, rows, task
-from nam_jax.files import cache, disk, errors
 
 FILES = {
   "train": "basic_train.tsv",

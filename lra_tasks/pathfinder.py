@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data_files import cache, disk, errors, images
 from lra_tasks import rows, task
-from nam_jax.files import cache, disk, errors, pictures
 
 FOLDERS = {
   "easy": "curv_baseline",
@@ -167,7 +167,7 @@ def _decode(
     target / "images.npy", "w+", np.uint8, (len(full), resolution, resolution)
   )
 
-  pictures.stack(
+  images.stack(
     lambda index: _read_image(full[index].path, resolution),
     images.shape,
     images,
@@ -177,7 +177,7 @@ def _decode(
 
 
 def _read_image(path: pathlib.Path, resolution: int) -> np.ndarray:
-  pixels = pictures.png(str(path), disk.read(path))
+  pixels = images.png(str(path), disk.read(path))
   if pixels.shape != (resolution, resolution):
     raise errors.DataError(
       f"{path}: expected {resolution} x {resolution} gray pixels, got "

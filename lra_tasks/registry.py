@@ -8,6 +8,7 @@ import os
 import pathlib
 from collections.abc import Callable
 
+from data_files import errors
 from lra_tasks import (
   image,
   listops,
@@ -17,7 +18,6 @@ from lra_tasks import (
   task,
   text,
 )
-from nam_jax.files import errors
 
 TASKS: dict[str, Callable[..., task.Task]] = {
   "basic": listops.make_task,

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from data_files import disk, errors
 from lra_tasks import rows, task
-from nam_jax.files import disk, errors
 
 _FOLDERS = (
   "",

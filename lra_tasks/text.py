@@ -11,8 +11,8 @@ import re
 
 import numpy as np
 
+from data_files import disk, official, prepared
 from lra_tasks import rows, task
-from nam_jax.files import disk, official, prepared
 
 _NAME = "imdb_reviews"
 _SPLITS = ("train", "test")

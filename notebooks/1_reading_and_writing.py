@@ -27,7 +27,7 @@ import nam_jax
 from nam_jax import viz
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
-from experiments import timing
+from benchmarks import timing
 
 # %matplotlib inline
 

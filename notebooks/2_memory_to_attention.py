@@ -27,7 +27,7 @@ from nam_jax import viz
 from nam_jax.ops import chunked
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
-from experiments import timing
+from benchmarks import timing
 
 # %matplotlib inline
 

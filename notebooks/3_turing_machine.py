@@ -31,9 +31,8 @@ from nam_jax import training, viz
 from nam_jax.models import registry as models
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
-from algorithmic import datasets
+from algorithmic import data, run
 from configs.algorithmic import palin
-from experiments import algorithmic
 
 # %matplotlib inline
 
@@ -55,10 +54,10 @@ config.num_steps = STEPS
 config.log_every = max(1, STEPS // 40)
 config.eval_every = config.checkpoint_every = max(1, STEPS // 2)
 config.warmup_steps = STEPS // 10
-config = training.from_config_dict(config, algorithmic.AlgorithmicConfig)
+config = training.from_config_dict(config, run.AlgorithmicConfig)
 
 folder = tempfile.TemporaryDirectory()
-experiment = algorithmic.make_experiment(config, folder.name)
+experiment = run.make_experiment(config, folder.name)
 print(experiment.task.example("3307"))
 
 # %% [markdown]
@@ -83,7 +82,7 @@ print("moves:", ", ".join(move.name for move in nam_jax.TRANSITIONS))
 # %%
 log = io.StringIO()
 with contextlib.redirect_stdout(log):
-  algorithmic.train(experiment)
+  run.train(experiment)
 rows = training.read_metrics(experiment.workdir)
 curve = [row for row in rows if row["kind"] == "train"]
 
@@ -108,15 +107,15 @@ viz.curves(
 # ones (`od_easy`, `od_hard`: up to 16 digits), and on much longer ones.
 
 # %%
-state = algorithmic.load(experiment)
-results = algorithmic.measure(experiment, state, SWEEP)
-_, _, table = algorithmic.show(results).partition("\n")
+state = run.load(experiment)
+results = run.measure(experiment, state, SWEEP)
+_, _, table = run.show(results).partition("\n")
 print(table)
 
 # %%
 by_length = {int(d): accuracy for d, accuracy in results["by_length"].items()}
 viz.accuracy_by_length(
-  by_length, datasets.SPLITS["train"].high, "reversal, NAM Turing machine"
+  by_length, data.SPLITS["train"].high, "reversal, NAM Turing machine"
 )
 
 # %%
@@ -138,7 +137,7 @@ long_tape = config.model_kwargs | config.sweep_kwargs
 model = models.make_model(config.model, task.vocab_size, long_tape)
 predict = training.make_predict(model, config)
 
-sample = datasets.sweep_set(task, digits=40, size=1)
+sample = data.sweep_set(task, digits=40, size=1)
 answer = predict(state, sample.inputs, sample.tokens)
 print(task.show(sample.inputs[0], answer[0], sample.mask[0]))
 

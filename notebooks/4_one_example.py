@@ -29,15 +29,10 @@ import nam_jax
 from nam_jax import training, viz
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
+from run.classifier import FewShotClassifier
+
 from configs.fewshot import glyphs
-from experiments import (
-  fewshot,
-  fewshot_base,
-  fewshot_config,
-  fewshot_pictures,
-)
-from fewshot import evaluate, heads, writes
-from fewshot.classifier import FewShotClassifier
+from fewshot import config, evaluate, heads, pictures, run, stage1, writes
 
 # %matplotlib inline
 
@@ -57,10 +52,10 @@ config = glyphs.get_config("cosine,nam,nam_projection")
 config.shots, config.curve_shots = (1,), ()
 config.stage1.num_steps, config.stage2.num_steps = STAGE1_STEPS, STAGE2_STEPS
 config.num_episodes = EPISODES
-config = training.from_config_dict(config, fewshot_config.FewShotConfig)
+config = training.from_config_dict(config, config.FewShotConfig)
 
 folder = tempfile.TemporaryDirectory()
-experiment = fewshot_config.make_experiment(config, folder.name, "")
+experiment = config.make_experiment(config, folder.name, "")
 base, novel = experiment.dataset.base_train, experiment.dataset.test
 
 viz.images(
@@ -79,9 +74,9 @@ viz.images(
 # %%
 log = io.StringIO()
 with contextlib.redirect_stdout(log):
-  fewshot_base.train(experiment)
-state = fewshot_base.load(experiment)
-features = fewshot_base.features(experiment, state)
+  stage1.train(experiment)
+state = stage1.load(experiment)
+features = stage1.features(experiment, state)
 W = nam_jax.unit(features.base)
 print(f"weights: {W.shape[0]} known classes, {W.shape[1]} features")
 
@@ -147,7 +142,7 @@ class FixedGates(nn.Module):
 
 
 network = heads.EpisodeNetwork(FixedGates(), num_base=len(W))
-episodes = fewshot_base.draw(experiment, "test")
+episodes = stage1.draw(experiment, "test")
 
 
 def ask(p_w, p_e):
@@ -212,11 +207,11 @@ print(f"most queries right: {found[best]['both']:.1%} at (p_w, p_e) = {best}")
 
 # %%
 with contextlib.redirect_stdout(log):
-  results = fewshot.run_heads(experiment, train=True)
-print(fewshot.show(results))
+  results = run.run_heads(experiment, train=True)
+print(run.show(results))
 
 # %%
-fewshot_pictures.save(experiment.workdir, results)
+pictures.save(experiment.workdir, results)
 display.Image(experiment.workdir / "answers_1shot.png", width=800)
 
 # %% [markdown]

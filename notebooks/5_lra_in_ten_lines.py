@@ -27,9 +27,9 @@ from nam_jax import training, viz
 from nam_jax.models import lra as models
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
+from command_line import tables
 from configs.lra import listops
-from experiments import lra, table
-from lra_tasks import listops_trees
+from lra_tasks import listops_trees, run
 
 # %matplotlib inline
 
@@ -73,11 +73,11 @@ def run(attention):
   config.log_every = max(1, STEPS // 10)
   config.task_kwargs.update(num_train=STEPS * config.batch_size)
   config.task_kwargs.update(num_validation=TESTS, num_test=TESTS)
-  config = training.from_config_dict(config, lra.LRAConfig)
+  config = training.from_config_dict(config, run.LRAConfig)
   with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(log):
-    experiment = lra.make_experiment(config, folder, data_dir="")
-    lra.train(experiment)
-    return lra.measure(experiment), training.read_metrics(folder)
+    experiment = run.make_experiment(config, folder, data_dir="")
+    run.train(experiment)
+    return run.measure(experiment), training.read_metrics(folder)
 
 
 # %% [markdown]
@@ -121,7 +121,7 @@ for attention, (results, _) in runs.items():
       f"{results['parameters']:,}",
     ]
   )
-print(table.as_text(rows, markdown=False))
+print(tables.as_text(rows, markdown=False))
 
 # %% [markdown]
 # How to read it. With 2,000 test expressions an accuracy is known to about two

@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 import ml_collections
 import pytest
 
-from algorithmic import datasets
-from experiments import table
+from algorithmic import data
 from tests import page_stand_ins, project_tree
 
 Words = Sequence[str]
@@ -189,8 +188,8 @@ def _execute(program: str, words: Words) -> None:
     patch.setattr(sys, "argv", [file, *words])
     patch.setattr(sys, "path", list(sys.path))
     patch.setattr(table, "subprocess", types.SimpleNamespace(run=_here))
-    for name, split in datasets.SPLITS.items():
-      patch.setitem(datasets.SPLITS, name, split._replace(size=8))
+    for name, split in data.SPLITS.items():
+      patch.setitem(data.SPLITS, name, split._replace(size=8))
     try:
       runpy.run_path(file, run_name="__main__")
     except SystemExit as end:

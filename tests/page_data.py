@@ -9,9 +9,9 @@ import re
 
 import numpy as np
 import pytest
+from tests.files import writers
 
 from tests.fewshot import miniature
-from tests.files import writers
 
 # A word in capitals, alone or as the first folder of a path.
 PLACEHOLDER = re.compile(r"(?<![\w.])(DIR|IMAGES|CHECKOUT)(?![\w.])")

@@ -16,18 +16,14 @@ import jax.numpy as jnp
 import pytest
 from flax import linen as nn
 
-from experiments import (
-  algorithmic_pictures,
-  fewshot_config,
-  fewshot_pictures,
-)
+from fewshot import config
 from nam_jax.models import lra as lra_models
 from nam_jax.models import registry
 
 # Ours, before a page adds its own.
 MODELS, KINDS = dict(registry.MODELS), tuple(lra_models.KINDS)
 MAKE_CLASSIFIER = lra_models.make_classifier
-MAKE_EXPERIMENT = fewshot_config.make_experiment
+MAKE_EXPERIMENT = config.make_experiment
 
 
 @contextlib.contextmanager

@@ -18,8 +18,8 @@ from benchmarks import (
   peers,
   plain,
   sequence,
+  timing,
 )
-from experiments import timing
 from nam_jax.ops import lsam, tape
 from tests.agreement import assert_agree
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import algorithmic
-from nam_jax import paper, training
+from algorithmic import paper, run
+from nam_jax import training
 from nam_jax.models import registry
 from tests import linen_tools, project_tree
 
@@ -35,7 +35,7 @@ def make(file, arg, **overrides):
   module = importlib.import_module(f"configs.algorithmic.{file}")
   config = module.get_config(f"copy,{arg}" if file == "task" else arg)
   config.update(overrides)
-  return training.from_config_dict(config, algorithmic.AlgorithmicConfig)
+  return training.from_config_dict(config, run.AlgorithmicConfig)
 
 
 def count(experiment):
@@ -51,7 +51,7 @@ def test_config_builds_a_model_of_similar_size(file, model):
   assert (config.model, config.preset) == (model, "cpu")
   assert file in (config.task, "task")
   training.make_optimizer(config)
-  experiment = algorithmic.make_experiment(config, "")
+  experiment = run.make_experiment(config, "")
   assert str(experiment.workdir) == f"runs/{config.task}-{model}"
   assert 100_000 < count(experiment) < 130_000
 
@@ -60,7 +60,7 @@ def test_config_builds_a_model_of_similar_size(file, model):
 def test_paper_preset_has_the_sizes_of_table_1(model):
   config = make("palin", f"{model},paper")
   training.make_optimizer(config)
-  experiment = algorithmic.make_experiment(config, "")
+  experiment = run.make_experiment(config, "")
   assert str(experiment.workdir) == f"runs/palin-{model}-paper"
   assert config.num_steps * config.batch_size == 200 * 25_600
   assert count(experiment) == pytest.approx(
@@ -77,8 +77,8 @@ def test_shrunk_config_makes_a_real_step(file, model):
   size = make(file, model).model_kwargs
   tiny = {name: value for name, value in TINY.items() if name in size}
   config = make(file, model, batch_size=4, warmup_steps=0, model_kwargs=tiny)
-  experiment = algorithmic.make_experiment(config, "")
-  batch = algorithmic.make_batch_fn(config, experiment.task)(0)
+  experiment = run.make_experiment(config, "")
+  batch = run.make_batch_fn(config, experiment.task)(0)
   params = linen_tools.random_params(
     experiment.model, jnp.asarray(batch["inputs"]), jnp.asarray(batch["tokens"])
   )["params"]
@@ -98,8 +98,8 @@ def test_shrunk_config_makes_a_real_step(file, model):
 
 
 def test_learned_positions_are_trained_in_every_column():
-  experiment = algorithmic.make_experiment(make("fib", "transformer"), "")
-  batch_fn = algorithmic.make_batch_fn(experiment.config, experiment.task)
+  experiment = run.make_experiment(make("fib", "transformer"), "")
+  batch_fn = run.make_batch_fn(experiment.config, experiment.task)
   tokens = np.concatenate([batch_fn(step)["tokens"] for step in range(20)])
   assert tokens.shape[1] == 57  # 16 digits: 3 * 16 + 5 tokens, 4 free ones
   assert tokens.any(axis=0).all()
@@ -107,12 +107,12 @@ def test_learned_positions_are_trained_in_every_column():
 
 def test_curriculum_grows_to_ten_digits():
   config = make("fib", "nam_tm", num_steps=300)
-  experiment = algorithmic.make_experiment(config, "")
-  batch_fn = algorithmic.make_batch_fn(config, experiment.task)
+  experiment = run.make_experiment(config, "")
+  batch_fn = run.make_batch_fn(config, experiment.task)
   longest = [batch_fn(step)["digits"].max() for step in (0, 100, 200, 299, 310)]
   assert longest == [2, 6, 10, 10, 10]
   config = make("palin", "nam_tm")
-  batch_fn = algorithmic.make_batch_fn(config, experiment.task)
+  batch_fn = run.make_batch_fn(config, experiment.task)
   assert batch_fn(0)["digits"].max() == 10
 
 
@@ -124,7 +124,7 @@ def test_a_slow_model_has_fewer_epochs_of_the_same_length():
 
 
 def test_addition_is_tested_on_a_tape_longer_than_its_tokens():
-  experiment = algorithmic.make_experiment(make("fib", "nam_tm"), "")
+  experiment = run.make_experiment(make("fib", "nam_tm"), "")
   tapes = [
     model.core.tape_length
     for model in (experiment.model, experiment.test_model)

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from experiments import fewshot_base, fewshot_config, fewshot_heads
-from fewshot import glyphs
+from fewshot import config, stage1, stage2
+from fewshot.data import glyphs
 from nam_jax import training
 from nam_jax.training import state as state_lib
 from tests import project_tree
@@ -28,7 +28,7 @@ def make(file, arg, monkeypatch):
   """The experiment of a config on small glyphs, or on features of them."""
   module = importlib.import_module(f"configs.fewshot.{file}")
   config = training.from_config_dict(
-    module.get_config(arg), fewshot_config.FewShotConfig
+    module.get_config(arg), config.FewShotConfig
   )
   data = glyphs.load(
     num_base=max(8, config.num_way + 2),
@@ -40,10 +40,8 @@ def make(file, arg, monkeypatch):
   )
   if file == "features":
     data = as_features(data)
-  monkeypatch.setattr(
-    fewshot_config.registry, "load", lambda *args, **kwargs: data
-  )
-  return fewshot_config.make_experiment(config, "", "")
+  monkeypatch.setattr(config.registry, "load", lambda *args, **kwargs: data)
+  return config.make_experiment(config, "", "")
 
 
 def as_features(data):
@@ -77,8 +75,8 @@ def test_config_makes_a_step_of_stage_1(file, arg, monkeypatch):
   rows = experiment.dataset.base_train
   *_, loss = step(
     experiment.stage1(),
-    fewshot_base.make_init_fn(experiment),
-    fewshot_base.make_loss_fn(experiment),
+    stage1.make_init_fn(experiment),
+    stage1.make_loss_fn(experiment),
     {"inputs": rows.data[:4], "label": rows.labels[:4]},
   )
   assert np.isfinite(loss)
@@ -96,7 +94,7 @@ HEADS = sorted(
 def test_every_head_makes_a_step_of_stage_2(label, monkeypatch):
   experiment = make("glyphs", label, monkeypatch)
   rng = np.random.default_rng(0)
-  features = fewshot_base.Features(
+  features = stage1.Features(
     **{
       name: rng.normal(size=(len(split.data), 12)).astype(np.float32)
       for name, split in experiment.dataset.splits().items()
@@ -105,7 +103,7 @@ def test_every_head_makes_a_step_of_stage_2(label, monkeypatch):
     scale=np.float32(10),
     step=np.int32(0),
   )
-  run = fewshot_heads.HeadRun(experiment, features, {}, label, 5)
+  run = stage2.HeadRun(experiment, features, {}, label, 5)
   init_fn, loss_fn, batch_fn = run.functions()
   before, after, loss = step(run.config, init_fn, loss_fn, batch_fn(0))
   if label == "prototypes":

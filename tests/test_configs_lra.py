@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments import lra
+from lra_tasks import run
 from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.models import lra as models
@@ -38,14 +38,14 @@ def make(file, arg="nam", length=None, **overrides):
   """A config, and an experiment of it without data."""
   fields = importlib.import_module(f"configs.lra.{file}").get_config(arg)
   fields.update(overrides)
-  config = training.from_config_dict(fields, lra.LRAConfig)
+  config = training.from_config_dict(fields, run.LRAConfig)
   ids, classes, full_length, _ = FILES[file]
   is_pair = file == "matching"
   task = Task(
     config.task, ids, classes, length or full_length, is_pair, (), (), ()
   )
-  model = lra.make_model(config, task)
-  return lra.Experiment(config, project_tree.ROOT, task, model)
+  model = run.make_model(config, task)
+  return run.Experiment(config, project_tree.ROOT, task, model)
 
 
 def test_every_file_is_known_here():

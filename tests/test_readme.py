@@ -16,7 +16,7 @@ import pytest
 import nam_jax
 import train_algorithmic
 import train_lra
-from algorithmic import registry as tasks
+from algorithmic.tasks import registry as tasks
 from docs import api
 from nam_jax.models import lra
 from nam_jax.models import registry as models

@@ -12,8 +12,7 @@ import pytest
 from flax import linen as nn
 
 import nam_jax
-from benchmarks import machines, plain, steps
-from experiments import lra_speed, timing
+from benchmarks import lra_speed, machines, plain, steps, timing
 from nam_jax.ops import lsam, tape
 from tests.agreement import Random, assert_agree
 

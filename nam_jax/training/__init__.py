@@ -5,7 +5,7 @@ and leaves behind checkpoints, metrics and the config. See `loop` for the loop,
 `step` for the one compiled update, `data` for what a source is.
 """
 
-from nam_jax.training import classification, command
+from nam_jax.training import classification
 from nam_jax.training.completion import make_loss_fn, make_predict
 from nam_jax.training.config import TrainConfig, from_config_dict
 from nam_jax.training.data import eval_batches, train_batches
@@ -38,7 +38,6 @@ __all__ = [
   "TrainingDiverged",
   "UserError",
   "classification",
-  "command",
   "connect",
   "eval_batches",
   "fit",

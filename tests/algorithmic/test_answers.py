@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from algorithmic import registry
+from algorithmic.tasks import registry
 
 # Each solver takes the parts between the delimiters and the number of digits,
 # checks that the question is a legal one, and returns the answer as text.

@@ -4,7 +4,7 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies
 
-from algorithmic import arithmetic, layout
+from algorithmic.tasks import arithmetic, layout
 
 naturals = strategies.integers(0, 10**60)
 settings = hypothesis.settings(deadline=None, database=None, max_examples=60)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from algorithmic import datasets, registry
+from algorithmic import data
+from algorithmic.tasks import registry
 
 PALIN = registry.make_task("palin")
 FIB = registry.make_task("fib")
@@ -11,13 +12,13 @@ FIB = registry.make_task("fib")
 
 @pytest.fixture(scope="module")
 def data():
-  return datasets.training_set(PALIN, seed=0)
+  return data.training_set(PALIN, seed=0)
 
 
 def digits_of(name):
   if name == "train":
-    return datasets.training_set(PALIN, seed=0).digits
-  return datasets.validation_set(PALIN, name).digits
+    return data.training_set(PALIN, seed=0).digits
+  return data.validation_set(PALIN, name).digits
 
 
 def assert_equal(first, second):
@@ -42,15 +43,15 @@ def test_splits_have_the_papers_sizes_spread_evenly(name, lengths, size):
 
 
 def test_out_of_distribution_lengths_are_new():
-  lengths = {name: set(digits_of(name)) for name in datasets.SPLITS}
+  lengths = {name: set(digits_of(name)) for name in data.SPLITS}
   assert lengths["id"] < lengths["train"]
   assert not lengths["od_easy"] & lengths["train"]
   assert not lengths["od_hard"] & (lengths["train"] | lengths["od_easy"])
 
 
-@pytest.mark.parametrize("name", datasets.VALIDATION_SPLITS)
+@pytest.mark.parametrize("name", data.VALIDATION_SPLITS)
 def test_samples_are_as_long_as_their_digits_say(name):
-  split = datasets.validation_set(PALIN, name)
+  split = data.validation_set(PALIN, name)
   given = ((split.inputs < 10) & split.tokens).sum(axis=1)
   np.testing.assert_array_equal(given, split.digits)
   np.testing.assert_array_equal(split.mask.sum(axis=1), split.digits)
@@ -59,9 +60,9 @@ def test_samples_are_as_long_as_their_digits_say(name):
 @pytest.mark.parametrize("name", registry.TASKS)
 def test_each_split_has_one_width_with_room_to_shift(name):
   task = registry.make_task(name)
-  for split_name in datasets.VALIDATION_SPLITS:
-    split = datasets.validation_set(task, split_name)
-    assert split.inputs.shape[1] == datasets.split_width(task, split_name)
+  for split_name in data.VALIDATION_SPLITS:
+    split = data.validation_set(task, split_name)
+    assert split.inputs.shape[1] == data.split_width(task, split_name)
     longest = split.digits == split.digits.max()
     offsets = split.tokens[longest].argmax(axis=1)
     assert {0, 1, 2, 3, 4} <= set(offsets)
@@ -70,23 +71,23 @@ def test_each_split_has_one_width_with_room_to_shift(name):
 def test_splits_come_from_streams_of_their_own():
   # Of two equal streams the shorter set would begin like the longer one.
   first = {}
-  for name, split in datasets.SPLITS.items():
+  for name, split in data.SPLITS.items():
     rng = np.random.default_rng([0, split.stream])
     first[name] = tuple(rng.integers(0, 1 << 30, 4))
   assert len(set(first.values())) == 4
-  train = datasets.training_set(PALIN, 0).inputs
-  assert (train[5:10] != datasets.training_set(PALIN, 1).inputs[5:10]).any()
+  train = data.training_set(PALIN, 0).inputs
+  assert (train[5:10] != data.training_set(PALIN, 1).inputs[5:10]).any()
 
 
 def test_sets_are_reproducible():
-  for name in datasets.VALIDATION_SPLITS:
-    first, again = (datasets.validation_set(FIB, name) for _ in range(2))
+  for name in data.VALIDATION_SPLITS:
+    first, again = (data.validation_set(FIB, name) for _ in range(2))
     assert_equal(first, again)
-  assert_equal(datasets.training_set(FIB, 3), datasets.training_set(FIB, 3))
+  assert_equal(data.training_set(FIB, 3), data.training_set(FIB, 3))
 
 
 def test_id_samples_of_many_digits_were_not_trained_on(data):
-  split = datasets.validation_set(PALIN, "id")
+  split = data.validation_set(PALIN, "id")
 
   def questions(batch):
     rows = np.flatnonzero(batch.digits == 10)
@@ -98,7 +99,7 @@ def test_id_samples_of_many_digits_were_not_trained_on(data):
 
 
 def test_a_wider_training_set_asks_the_same_questions(data):
-  wide = datasets.training_set(PALIN, 0, width=50)
+  wide = data.training_set(PALIN, 0, width=50)
   assert wide.inputs.shape == (25_600, 50)
   np.testing.assert_array_equal(
     wide.inputs[wide.tokens], data.inputs[data.tokens]
@@ -107,25 +108,25 @@ def test_a_wider_training_set_asks_the_same_questions(data):
 
 @pytest.mark.parametrize("digits", [20, 40, 80])
 def test_sweep_reaches_any_length(digits):
-  sweep = datasets.sweep_set(FIB, digits, size=32)
+  sweep = data.sweep_set(FIB, digits, size=32)
   assert set(sweep.digits) == {digits}
   assert len(sweep.inputs) == 32
-  assert_equal(sweep, datasets.sweep_set(FIB, digits, size=32))
+  assert_equal(sweep, data.sweep_set(FIB, digits, size=32))
 
 
 @pytest.mark.parametrize("name", ["train", "test"])
 def test_unknown_validation_split_is_refused(name):
   with pytest.raises(ValueError, match=f"{name}.*id, od_easy, od_hard"):
-    datasets.validation_set(PALIN, name)
+    data.validation_set(PALIN, name)
 
 
 def test_unknown_split_has_no_width():
   with pytest.raises(ValueError, match=r"'x'.*train, id"):
-    datasets.split_width(PALIN, "x")
+    data.split_width(PALIN, "x")
 
 
 def rows(data, step, batch_size=64, max_digits=10, seed=0):
-  return datasets.training_rows(data, seed, step, batch_size, max_digits)
+  return data.training_rows(data, seed, step, batch_size, max_digits)
 
 
 def test_an_epoch_visits_every_row_once_in_a_new_order(data):
@@ -143,7 +144,7 @@ def test_batches_that_straddle_epochs_lose_no_row(data):
 
 
 def test_a_batch_larger_than_the_set_repeats_it(data):
-  small = datasets.take(data, np.arange(10))
+  small = data.take(data, np.arange(10))
   np.testing.assert_array_equal(
     np.bincount(rows(small, step=0, batch_size=30)), 3
   )
@@ -151,7 +152,7 @@ def test_a_batch_larger_than_the_set_repeats_it(data):
 
 def test_step_and_seed_determine_the_batch(data):
   def batch(seed, step):
-    return datasets.training_batch(data, seed, step, 64, max_digits=4)
+    return data.training_batch(data, seed, step, 64, max_digits=4)
 
   later = batch(0, 1000)
   batch(0, 5)
@@ -177,13 +178,13 @@ def test_curriculum_draws_new_rows_each_step(data):
 
 
 def test_curriculum_that_allows_nothing_is_refused(data):
-  long = datasets.take(data, np.flatnonzero(data.digits > 4))
+  long = data.take(data, np.flatnonzero(data.digits > 4))
   with pytest.raises(ValueError, match="at most 4 digits"):
     rows(long, step=0, max_digits=4)
 
 
 def test_batch_keeps_rows_together(data):
   chosen = np.array([7, 3])
-  batch = datasets.take(data, chosen)
+  batch = data.take(data, chosen)
   for field, whole in zip(batch, data, strict=True):
     np.testing.assert_array_equal(field, whole[chosen])

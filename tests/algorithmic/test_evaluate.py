@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import strategies
 
-from algorithmic import datasets, evaluate, registry
+from algorithmic import data, evaluate
+from algorithmic.tasks import registry
 
 PALIN = registry.make_task("palin")
 
 
 @pytest.fixture(scope="module")
 def split():
-  return datasets.take(
-    datasets.validation_set(PALIN, "od_easy"), np.arange(100)
-  )
+  return data.take(data.validation_set(PALIN, "od_easy"), np.arange(100))
 
 
 def reverse(inputs, tokens):

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from algorithmic import registry, show
+from algorithmic import show
+from algorithmic.tasks import registry
 from tests import project_tree
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import algorithmic
-from algorithmic import datasets, layout, registry
+from algorithmic import data
+from algorithmic.tasks import layout, registry
 
 TASKS = {name: registry.make_task(name) for name in registry.TASKS}
 TASKS["reduce by target"] = registry.make_task("reduce", count="target")
@@ -176,7 +177,7 @@ def test_same_seed_same_batch_other_seed_other_batch(task):
 def test_training_set_is_drawn_in_two_seconds(task):
   def seconds():
     start = time.perf_counter()
-    datasets.training_set(task, seed=0)
+    data.training_set(task, seed=0)
     return time.perf_counter() - start
 
   assert min(seconds(), seconds()) < 2.0

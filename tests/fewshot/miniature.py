@@ -5,10 +5,10 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-
-from fewshot import mini_imagenet
-from nam_jax.files.errors import DataError
 from tests.files import writers
+
+from data_files.errors import DataError
+from fewshot.data import mini_imagenet
 
 CLASSES = ["n01", "n02", "n03", "n04", "n05"]
 CLASS_SPLIT = [0, 1, 0, 2, 0]

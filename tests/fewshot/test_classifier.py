@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fewshot import backbones, glyphs, heads, network
+from data_files.errors import DataError
+from fewshot import backbones, heads, network
 from fewshot.classifier import FewShotClassifier
-from nam_jax.files.errors import DataError
+from fewshot.data import glyphs
 
 HEADS = {
   "cosine": {"kind": "cosine"},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewshot import episodes
-from fewshot.dataset import DataError, Split
+from fewshot.data.dataset import DataError, Split
 from fewshot.episodes import Size
 
 

@@ -6,10 +6,10 @@ import struct
 
 import numpy as np
 import pytest
-
-from lra_tasks import image
-from nam_jax.files import errors, official
 from tests.files import writers
+
+from data_files import errors, official
+from lra_tasks import image
 
 ROWS = 4
 BATCHES = {

@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
+from tests.files import writers
 
 from lra_tasks import inspect
 from tests import project_tree
-from tests.files import writers
 
 
 def shown(capsys, *arguments):

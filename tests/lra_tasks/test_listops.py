@@ -8,8 +8,8 @@ import pathlib
 import numpy as np
 import pytest
 
+from data_files import errors
 from lra_tasks import listops, listops_generator, listops_trees
-from nam_jax.files import errors
 from tests.lra_tasks import listops_text
 
 SHORT = {"min_length": 3, "num_train": 40, "num_validation": 5, "num_test": 6}

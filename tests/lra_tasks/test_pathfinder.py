@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from data_files import errors, images
 from lra_tasks import pathfinder
-from nam_jax.files import errors, pictures
 
 NAME = "pathfinder32_hard"
 FOLDER = "pathfinder32/curv_contour_length_14"
@@ -88,7 +88,7 @@ def test_each_difficulty_has_its_folder(folder, name, other):
 
 def test_images_are_decoded_once_until_the_folder_changes(folder, monkeypatch):
   expected = numbers(make_task(folder))
-  decode = pictures.png
+  decode = images.png
   monkeypatch.setattr(pictures, "png", None)
   assert numbers(make_task(folder)) == expected
   monkeypatch.setattr(pictures, "png", decode)

@@ -3,10 +3,10 @@
 import pathlib
 
 import pytest
-
-from lra_tasks import registry
-from nam_jax.files import errors
 from tests.files import writers
+
+from data_files import errors
+from lra_tasks import registry
 
 
 def write_reviews(folder):

@@ -7,10 +7,10 @@ import pathlib
 
 import numpy as np
 import pytest
-
-from lra_tasks import retrieval, text
-from nam_jax.files import errors
 from tests.files import writers
+
+from data_files import errors
+from lra_tasks import retrieval, text
 
 AAN_LINES = [
   b'1.0\tP05-1066\tJ93-2003\tA "quoted\xff text\tbb',

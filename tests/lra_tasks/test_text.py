@@ -7,10 +7,10 @@ import pathlib
 
 import numpy as np
 import pytest
-
-from lra_tasks import text
-from nam_jax.files import errors, official
 from tests.files import writers
+
+from data_files import errors, official
+from lra_tasks import text
 
 TEXTS = [
   {"text": "A caf\u00e9.", "label": 1},

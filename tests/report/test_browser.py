@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from nam_jax.report import find, page
+from report import find, page
 from tests.report import folders
 from tests.report.test_page import NOW
 

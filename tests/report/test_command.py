@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from nam_jax.report import __main__ as command
+from report import __main__ as command
 from tests import project_tree
 from tests.report import folders
 

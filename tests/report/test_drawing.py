@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 
-from nam_jax.report import drawing
+from report import drawing
 
 
 def test_learning_curves_have_a_line_and_a_name_for_each_run():

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from nam_jax.report import __main__ as command
-from nam_jax.report import find
+from report import __main__ as command
+from report import find
 from tests.report import folders
 
 

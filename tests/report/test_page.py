@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import nam_jax
-from nam_jax import report
-from nam_jax.report import find, page
+import report
+from report import find, page
 from tests.report import folders
 from tests.report.parsed import Page
 

@@ -8,18 +8,18 @@ import pytest
 import train_algorithmic
 import train_fewshot
 import train_lra
-from algorithmic import datasets
+from algorithmic import data
+from algorithmic.run import AlgorithmicConfig
 from configs import saved
 from configs.algorithmic import fib
 from configs.fewshot import mini_imagenet
 from configs.lra import listops
-from experiments.algorithmic import AlgorithmicConfig
-from experiments.fewshot_config import FewShotConfig
-from experiments.lra import LRAConfig
+from fewshot.config import FewShotConfig
+from lra_tasks.run import LRAConfig
 from nam_jax import training
 from nam_jax.models import registry
-from nam_jax.report import find, page
-from nam_jax.training import command, run_dir
+from nam_jax.training import run_dir
+from report import find, page
 from tests import (
   project_tree,
   test_train_algorithmic,
@@ -40,8 +40,8 @@ def root(tmp_path_factory):
   """A folder with a tiny run of every script."""
   root = tmp_path_factory.mktemp("runs")
   with pytest.MonkeyPatch.context() as patch:
-    for name, split in datasets.SPLITS.items():
-      patch.setitem(datasets.SPLITS, name, split._replace(size=24))
+    for name, split in data.SPLITS.items():
+      patch.setitem(data.SPLITS, name, split._replace(size=24))
     patch.setitem(registry.MODELS, "guess", test_train_algorithmic.Guess)
     test_train_algorithmic.guess(root / "palin")
   tiny = test_train_lra
@@ -91,8 +91,8 @@ def test_command_in_the_page_makes_the_same_run(
   python, name, *words = text.replace("\\\n", "").split()
   assert (python, name) == ("python", f"{script.__name__}.py")
   folder = words[-1].removeprefix("--").partition("=")[0]
-  values = command.make_flags(script.__file__, script.CONFIG, words, folder)
-  config = command.parse(values, ["", *words], "")
+  values = script.make_flags(script.__file__, script.CONFIG, words, folder)
+  config = script.parse(values, ["", *words], "")
   config = training.from_config_dict(config, cls)
   assert json.loads(json.dumps(dataclasses.asdict(config))) == run.config
 

@@ -1,0 +1,1 @@
+"""One task a file; `registry` knows them by name."""

@@ -1,0 +1,1 @@
+"""How scripts and tools are called: flags, options, tables of runs."""

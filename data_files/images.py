@@ -1,0 +1,135 @@
+"""Decoding of images by Pillow, in several threads where there are many."""
+
+import concurrent.futures
+import contextlib
+import io
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from data_files import errors
+
+# Kinds of images with at most 8 bits a channel.
+_PLAIN_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+_THREADS, _PER_JOB = 4, 100
+
+
+def png(where: str, data: bytes) -> np.ndarray:
+  """The pixels of a PNG image, uint8 [height width channels] if in color."""
+  with _opened(where, data, ("PNG",)) as image:
+    return np.asarray(image)
+
+
+def square(where: str, data: bytes, side: int, mode: str = "RGB") -> np.ndarray:
+  """An image cut to a square in its middle and resized.
+
+  Args:
+    where: for errors.
+    data: a JPEG, PNG, WebP, GIF, BMP, TIFF or PPM file.
+    side: of the result; each pixel of a smaller image is the mean of those it
+      covers.
+    mode: "RGB" or "L".
+
+  Returns:
+    uint8 [side side 3], or [side side 1].
+  """
+  with _opened(where, data, _FORMATS) as image:
+    from PIL import ImageOps
+
+    if image.mode not in _PLAIN_MODES:
+      raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
+    image = ImageOps.exif_transpose(image)
+    if image.mode in ("P", "PA"):
+      image = image.convert("RGBA")
+    pixels = np.asarray(_resized(image.convert(mode), side))
+  return pixels.reshape(side, side, -1)
+
+
+def resized(pixels: np.ndarray, side: int) -> np.ndarray:
+  """An image, uint8 [height width] or [height width 3], as a square."""
+  from PIL import Image
+
+  return np.asarray(_resized(Image.fromarray(pixels), side))
+
+
+def stack(
+  load: Callable[[int], np.ndarray], shape: tuple[int, ...], out: Any = None
+) -> np.ndarray:
+  """The arrays load(0), load(1), ... as one, made by several threads.
+
+  Of several errors, that of the first array is raised.
+
+  Args:
+    load: makes one uint8 array.
+    shape: of the result; its first axis counts the arrays.
+    out: where to put the result, such as an array mapped to a file.
+  """
+  if out is None:
+    out = np.empty(shape, np.uint8)
+  end = shape[0]  # nothing from there on is wanted
+
+  def fill(start: int) -> None:
+    nonlocal end
+    for index in range(start, start + _PER_JOB):
+      if index >= end:
+        return
+      try:
+        out[index] = load(index)
+      except BaseException:
+        end = min(end, index)
+        raise
+
+  with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
+    jobs = [pool.submit(fill, i) for i in range(0, shape[0], _PER_JOB)]
+    try:
+      for job in jobs:
+        job.result()
+    except BaseException:
+      pool.shutdown(cancel_futures=True)
+      raise
+  return out
+
+
+def _resized(image: Any, side: int) -> Any:
+  from PIL import Image
+
+  width, height = image.size
+  short = min(width, height)
+  if (width, height) == (side, side):
+    return image
+  left, top = (width - short) // 2, (height - short) // 2
+  box = (left, top, left + short, top + short)
+  way = Image.Resampling.BOX if short > side else Image.Resampling.BILINEAR
+  return image.resize((side, side), way, box=box)
+
+
+@contextlib.contextmanager
+def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
+  """The opened image; whatever goes wrong with it is a DataError."""
+  kind = formats[0] if len(formats) == 1 else "readable"
+  try:
+    from PIL import Image
+  except ImportError as error:
+    raise errors.DataError(f"{where}: needs the package pillow") from error
+  try:
+    with Image.open(io.BytesIO(data), formats=formats) as image:
+      yield image
+  except (
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+  ) as error:
+    raise errors.DataError(f"{where}: not a {kind} image: {error}") from error

@@ -1,1 +1,0 @@
-"""What a training script does, as functions: config, run, results, pictures."""

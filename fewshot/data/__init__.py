@@ -1,0 +1,1 @@
+"""The data: readers of files, generators, and how classes are divided."""

@@ -1,0 +1,136 @@
+"""What few-shot learning is done on: many classes with few images each.
+
+The base classes are those a network is trained on. Their images are in three
+splits: to train, to select by, to report. The classes of `val` and of `test`
+are others, which only ever appear with a few labelled images: `val` to select
+by, `test`, the novel classes, to report.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from data_files.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Split:
+  """Images, or features, with their classes.
+
+  Attributes:
+    data: images, uint8 [n height width channels], or features, float32 [n d].
+    labels: positions in names, int32 [n].
+    names: names of the classes, each of which has at least one row.
+  """
+
+  data: np.ndarray
+  labels: np.ndarray
+  names: tuple[str, ...]
+
+  def __post_init__(self):
+    kind = (self.data.dtype, self.data.ndim)
+    if kind not in ((np.uint8, 4), (np.float32, 2)):
+      raise DataError(
+        "expected images, uint8 [n height width channels], or features,"
+        f" float32 [n d], got {_described(self.data)}"
+      )
+    if self.labels.dtype != np.int32 or self.labels.shape != (len(self.data),):
+      raise DataError(
+        f"expected labels int32 [{len(self.data)}],"
+        f" got {_described(self.labels)}"
+      )
+    if len(set(self.names)) != len(self.names):
+      twice = next(n for n in self.names if self.names.count(n) > 1)
+      raise DataError(f"two classes have the name {twice!r}")
+    self._check_labels()
+    if kind[1] == 2:
+      wrong = np.flatnonzero(~np.isfinite(self.data).all(axis=1))
+      if wrong.size:
+        raise DataError(f"row {wrong[0]}: the features are not all finite")
+
+  def _check_labels(self):
+    labels, classes = self.labels, len(self.names)
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if wrong.size:
+      raise DataError(
+        f"row {wrong[0]}: expected a label 0..{classes - 1},"
+        f" got {labels[wrong[0]]}"
+      )
+    empty = np.flatnonzero(self.counts() == 0)
+    if empty.size:
+      raise DataError(f"class {self.names[empty[0]]!r} has no images")
+    if not classes:
+      raise DataError("no classes")
+
+  def counts(self) -> np.ndarray:
+    """Images per class, int [classes]."""
+    return np.bincount(self.labels, minlength=len(self.names))
+
+  def rows_by_class(self) -> tuple[np.ndarray, ...]:
+    """The row numbers of each class, ascending."""
+    return rows_by_class(self.labels, len(self.names))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dataset:
+  """The splits; see the module.
+
+  Attributes:
+    name: of the data.
+    base_train: base classes, images to train on.
+    base_val: the same classes in the same order, other images.
+    base_test: the same again.
+    val: other classes, to select by.
+    test: novel classes, to report.
+  """
+
+  name: str
+  base_train: Split
+  base_val: Split
+  base_test: Split
+  val: Split
+  test: Split
+
+  def __post_init__(self):
+    first = self.base_train
+    for name, split in self.splits().items():
+      if _kind(split) != _kind(first):
+        raise DataError(
+          f"{self.name}: {name} has {_described(split.data)},"
+          f" base_train {_described(first.data)}"
+        )
+      if name.startswith("base") and split.names != first.names:
+        raise DataError(
+          f"{self.name}: the classes of {name} are not those of base_train"
+        )
+    seen = {}
+    for name in ("base_train", "val", "test"):
+      for class_name in getattr(self, name).names:
+        other = seen.setdefault(class_name, name)
+        if other != name:
+          raise DataError(
+            f"{self.name}: class {class_name!r} is in {other} and in {name}"
+          )
+
+  def splits(self) -> dict[str, Split]:
+    """The five splits by name."""
+    return {
+      field.name: getattr(self, field.name)
+      for field in dataclasses.fields(self)
+      if field.name != "name"
+    }
+
+
+def rows_by_class(labels: np.ndarray, classes: int) -> tuple[np.ndarray, ...]:
+  """The row numbers of each class, ascending."""
+  order = np.argsort(labels, kind="stable")
+  ends = np.cumsum(np.bincount(labels, minlength=classes))
+  return tuple(np.split(order, ends[:-1]))
+
+
+def _kind(split: Split) -> tuple:
+  return split.data.dtype, split.data.shape[1:]
+
+
+def _described(array: np.ndarray) -> str:
+  return f"{array.dtype} {list(array.shape)}"

@@ -1,0 +1,57 @@
+"""Images decoded once and kept in the cache."""
+
+import pathlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from data_files import cache, disk, images
+
+
+def keep(
+  name: str,
+  state: tuple,
+  shape: tuple[int, ...],
+  loader: Callable[[], Callable[[int], np.ndarray]],
+) -> np.ndarray:
+  """Images, uint8, mapped from a file of the cache.
+
+  Args:
+    name: of the data.
+    state: what the images depend on.
+    shape: of the result, [n height width channels].
+    loader: makes the function that decodes image number i; called only if the
+      images are not in the cache.
+  """
+
+  def make(folder: pathlib.Path) -> None:
+    load = loader()
+    images = np.lib.format.open_memmap(
+      folder / "images.npy", "w+", np.uint8, shape
+    )
+    images.stack(load, shape, images)
+    images.flush()
+
+  folder = cache.keep(f"{name}-{cache.digest(shape, state)}", make)
+  return np.load(folder / "images.npy", mmap_mode="r", allow_pickle=False)
+
+
+def keep_files(
+  name: str, paths: Sequence[pathlib.Path], side: int
+) -> np.ndarray:
+  """The images of all files, uint8 [n side side 3]."""
+  return keep(
+    name,
+    tuple(map(stamp, paths)),
+    (len(paths), side, side, 3),
+    lambda: lambda i: images.square(str(paths[i]), disk.read(paths[i]), side),
+  )
+
+
+def stamp(path: pathlib.Path) -> tuple[str, int, int]:
+  """Differs when the file has been changed."""
+  try:
+    state = path.stat()
+  except OSError as error:
+    raise disk.damaged(path, error.strerror) from error
+  return str(path.resolve()), state.st_size, state.st_mtime_ns

@@ -1,0 +1,170 @@
+"""Any images of your own: one folder a class.
+
+  DIR/zebra/001.jpg, DIR/zebra/002.png, DIR/lion/..., ...
+
+The classes are divided into base, val and novel ones
+
+- by the file DIR/splits.csv, if there is one, with the columns class and split:
+  base, val or novel;
+- or by three folders, DIR/base/zebra/..., DIR/val/..., DIR/novel/...;
+- or else at random.
+"""
+
+import pathlib
+
+import numpy as np
+
+from data_files.errors import DataError
+from fewshot.data import checks, csv_rows, decoded, dividing
+from fewshot.data.dataset import Dataset
+
+_NAME = "folder"
+_SUFFIXES = (
+  *(".bmp", ".gif", ".jpg", ".jpeg", ".png"),
+  *(".ppm", ".tif", ".tiff", ".webp"),
+)
+_SPLITS = ("base", "val", "novel")
+_TABLE = "splits.csv"
+
+# Classes of each of _SPLITS, with their folders.
+_Parts = dict[str, dict[str, pathlib.Path]]
+
+
+def load(
+  data_dir: pathlib.Path | None,
+  *,
+  image_size: int = 84,
+  min_images: int = 20,
+  num_base_val: int = 5,
+  num_base_test: int = 5,
+  val_share: float | None = None,
+  novel_share: float | None = None,
+  seed: int = 0,
+) -> Dataset:
+  """Reads the images, cut to a square in the middle, resized, in color.
+
+  Args:
+    data_dir: the folder with the classes.
+    image_size: side of the images.
+    min_images: images that each class must have.
+    num_base_val: images of each base class to set aside to select by.
+    num_base_test: images of each base class to set aside to report.
+    val_share: share of the classes to select by where they are divided at
+      random, 0.15 by default.
+    novel_share: share of the novel classes, likewise, 0.2 by default.
+    seed: the same seed divides classes and images in the same way.
+  """
+  checks.at_least(8, image_size=image_size)
+  checks.at_least(
+    1,
+    min_images=min_images,
+    num_base_val=num_base_val,
+    num_base_test=num_base_test,
+  )
+  checks.at_least(0, seed=seed)
+  if data_dir is None:
+    raise DataError(
+      f"{_NAME} needs data_dir, a folder with one folder of images a class"
+    )
+  shares = {"val_share": val_share, "novel_share": novel_share}
+  shares = {name: share for name, share in shares.items() if share is not None}
+  parts = _find_classes(data_dir, shares, seed)
+  names, paths, labels = [], [], []
+  for folders in parts.values():
+    for name, folder in folders.items():
+      found = _images(name, folder, min_images)
+      labels += [len(names)] * len(found)
+      paths += found
+      names.append(name)
+  ends = np.cumsum([len(folders) for folders in parts.values()])
+  numbers = np.split(np.arange(len(names)), ends[:-1])
+  images = decoded.keep_files(_NAME, paths, image_size)
+  labels = np.array(labels, np.int32)
+  sizes = [num_base_val, num_base_test]
+  try:
+    return dividing.divide(_NAME, images, labels, names, numbers, sizes, seed)
+  except DataError as error:
+    raise DataError(f"{data_dir}: {error}") from error
+
+
+def _find_classes(
+  root: pathlib.Path, shares: dict[str, float], seed: int
+) -> _Parts:
+  folders = _folders(root)
+  if (root / _TABLE).exists():
+    parts = _by_table(root / _TABLE, folders)
+  elif set(folders) == set(_SPLITS):
+    parts = {split: _folders(root / split) for split in _SPLITS}
+  else:
+    return _at_random(root, folders, seed, **shares)
+  if shares:
+    raise DataError(
+      f"{root}: the classes are divided already, so leave out"
+      f" {', '.join(shares)}"
+    )
+  for split, classes in parts.items():
+    if not classes:
+      raise DataError(f"{root}: no class in {split}")
+  return parts
+
+
+def _folders(root: pathlib.Path) -> dict[str, pathlib.Path]:
+  found = (p for p in root.iterdir() if p.is_dir() and p.name[0] not in "._")
+  return {path.name: path for path in sorted(found)}
+
+
+def _by_table(path: pathlib.Path, folders: dict[str, pathlib.Path]) -> _Parts:
+  parts = {split: {} for split in _SPLITS}
+  left = dict(folders)
+  for where, (name, split) in csv_rows.rows(path, ("class", "split")):
+    if split not in parts:
+      raise DataError(f"{where}: expected base, val or novel, got {split!r}")
+    if name not in left:
+      why = "is named twice" if name in folders else "has no folder"
+      raise DataError(f"{where}: class {name!r} {why}")
+    parts[split][name] = left.pop(name)
+  if left:
+    raise DataError(f"{path}: no line for the class {min(left)!r}")
+  return parts
+
+
+def _at_random(
+  root: pathlib.Path,
+  folders: dict[str, pathlib.Path],
+  seed: int,
+  val_share: float = 0.15,
+  novel_share: float = 0.2,
+) -> _Parts:
+  for name, share in (("val_share", val_share), ("novel_share", novel_share)):
+    if not 0 < share < 1:
+      raise DataError(f"expected {name} between 0 and 1, got {share!r}")
+  num_val = max(1, round(val_share * len(folders)))
+  num_novel = max(1, round(novel_share * len(folders)))
+  if num_val + num_novel >= len(folders):
+    raise DataError(
+      f"{root}: {len(folders)} classes are too few for {num_val} to select by,"
+      f" {num_novel} novel ones and base classes"
+    )
+  names = list(folders)
+  order = np.random.default_rng(seed).permutation(len(names))
+  ends = [len(names) - num_val - num_novel, len(names) - num_novel]
+  return {
+    split: {names[i]: folders[names[i]] for i in np.sort(numbers)}
+    for split, numbers in zip(_SPLITS, np.split(order, ends), strict=True)
+  }
+
+
+def _images(
+  name: str, folder: pathlib.Path, minimum: int
+) -> list[pathlib.Path]:
+  found = sorted(
+    path
+    for path in folder.iterdir()
+    if path.suffix.lower() in _SUFFIXES and path.name[0] != "."
+  )
+  if len(found) < minimum:
+    raise DataError(
+      f"{folder}: class {name!r} has {len(found)} images, it needs {minimum}"
+      " or more (min_images)"
+    )
+  return found

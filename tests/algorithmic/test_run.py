@@ -1,0 +1,242 @@
+"""The script from its arguments to its files, on a model that is tiny."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import pytest
+from flax import linen as nn
+
+import nam_jax
+import train_algorithmic
+from algorithmic import data
+from nam_jax import training
+from nam_jax.models import registry
+from tests import project_tree
+
+# ml_collections loads config files in a way that Python 3.11 warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
+
+TINY = (
+  "--config.num_steps=2",
+  "--config.batch_size=4",
+  "--config.eval_every=1",
+  "--config.warmup_steps=0",
+  "--config.eval_batch_size=8",
+  "--config.tensorboard=False",
+)
+TINY_MODEL = (
+  "--config.model_kwargs.emb_dim=8",
+  "--config.model_kwargs.num_heads=2",
+)
+CONFIGS = project_tree.ROOT / "configs" / "algorithmic"
+
+
+class Guess(nn.Module):
+  """A model of a user: it looks at each token by itself."""
+
+  vocab_size: int
+
+  @nn.compact
+  def __call__(self, inputs, tokens, *, train=False):
+    logits = nn.Embed(self.vocab_size, self.vocab_size, name="table")(inputs)
+    return jnp.where(tokens[..., None], logits, 0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_data():
+  """24 samples in each split, and the user's model."""
+  with pytest.MonkeyPatch.context() as patch:
+    for name, split in data.SPLITS.items():
+      patch.setitem(data.SPLITS, name, split._replace(size=24))
+    patch.setitem(registry.MODELS, "guess", Guess)
+    yield
+
+
+def run(*arguments):
+  train_algorithmic.main(["train_algorithmic.py", *arguments])
+
+
+def guess(workdir, *arguments):
+  config = f"--config={CONFIGS}/palin.py:guess"
+  run(config, *TINY, f"--workdir={workdir}", *arguments)
+
+
+def read(workdir):
+  return json.loads((workdir / "results.json").read_text())
+
+
+def files(folder):
+  return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def machine_run(tmp_path_factory):
+  """The folder of a run of the default model."""
+  workdir = tmp_path_factory.mktemp("runs") / "machine"
+  run(*TINY, *TINY_MODEL, f"--workdir={workdir}")
+  return workdir
+
+
+@pytest.fixture
+def guess_run(tmp_path):
+  """The folder of a run of the user's model."""
+  guess(tmp_path / "guess")
+  return tmp_path / "guess"
+
+
+def test_results_have_exactly_the_documented_keys(machine_run):
+  results = read(machine_run)
+  assert list(results) == [
+    "task",
+    "model",
+    "preset",
+    "seed",
+    "parameters",
+    "selected_epoch",
+    "splits",
+    "by_length",
+    "wall_seconds",
+    "versions",
+  ]
+  named = [results[key] for key in ("task", "model", "preset", "seed")]
+  assert named == ["palin", "nam_tm", "cpu", 0]
+  assert results["parameters"] > 1000
+  # 24 samples in batches of 4 make an epoch of 6 steps.
+  assert results["selected_epoch"] in (1 / 6, 2 / 6)
+  assert list(results["splits"]) == ["id", "od_easy", "od_hard"]
+  for accuracies in results["splits"].values():
+    assert list(accuracies) == ["sequence_accuracy", "token_accuracy"]
+    assert all(0 <= value <= 1 for value in accuracies.values())
+  assert [int(d) for d in results["by_length"]] == list(range(5, 17))
+  assert results["wall_seconds"] > 0
+  assert results["versions"]["jax"]
+
+
+def test_pictures_stand_beside_the_results(machine_run, guess_run):
+  pictures = {path.name for path in machine_run.glob("*.png")}
+  assert pictures == {
+    "accuracy_by_length.png",
+    "heads_6_digits.png",
+    "heads_14_digits.png",
+  }
+  assert {p.name for p in guess_run.glob("*.png")} == {"accuracy_by_length.png"}
+
+
+def test_test_only_gives_the_same_numbers(machine_run, capsys):
+  before = read(machine_run)
+  (machine_run / "results.json").unlink()
+  checkpoints = files(machine_run / "checkpoints")
+  run(*TINY, *TINY_MODEL, f"--workdir={machine_run}", "--test_only")
+  assert read(machine_run) == before
+  assert files(machine_run / "checkpoints") == checkpoints
+  assert "od_hard" in capsys.readouterr().out
+
+
+def test_sweep_adds_lengths(machine_run, capsys):
+  run(
+    *(*TINY, *TINY_MODEL, f"--workdir={machine_run}"),
+    *("--test_only", "--sweep=40"),
+  )
+  lengths = [int(digits) for digits in read(machine_run)["by_length"]]
+  assert lengths == [*range(5, 17), 40]
+  assert "40 digits" in capsys.readouterr().out
+
+
+def test_the_same_command_continues_a_run(guess_run, capsys):
+  before = read(guess_run)
+  guess(guess_run)
+  assert read(guess_run) == before
+  assert "continuing the run" in capsys.readouterr().out
+
+
+def test_seed_changes_the_run(guess_run, tmp_path):
+  guess(tmp_path / "other", "--config.seed=1")
+  first, second = (
+    (folder / "metrics.jsonl").read_text().splitlines()
+    for folder in (guess_run, tmp_path / "other")
+  )
+  losses = [json.loads(rows[-2])["loss"] for rows in (first, second)]
+  assert losses[0] != losses[1]
+
+
+def test_missing_matplotlib_costs_the_pictures_alone(
+  tmp_path, monkeypatch, capsys
+):
+  monkeypatch.setitem(sys.modules, "nam_jax.viz", None)
+  monkeypatch.delattr(nam_jax, "viz", raising=False)
+  guess(tmp_path / "plain")
+  assert read(tmp_path / "plain")["model"] == "guess"
+  assert not list((tmp_path / "plain").glob("*.png"))
+  assert "matplotlib" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    ([f"--config={CONFIGS}/task.py:dykc"], "task 'dykc'; did you mean 'dyck'"),
+    ([f"--config={CONFIGS}/palin.py:dcn"], "model 'dcn'; did you mean 'dnc'"),
+    ([f"--config={CONFIGS}/palin.py:dnc,big"], "^unknown preset 'big'; known"),
+    ([f"--config={CONFIGS}/nothing.py"], "No such file .*nothing.py"),
+    (["--config.lerning_rate=1"], "'lerning_rate'; did you mean 'learning_rat"),
+    (["--config.learning_rate=fast"], "learning_rate=fast"),
+    (["--config.model_kwargs.tape_lenght=3"], "argument 'tape_lenght'"),
+    (["--config.model_kwargs.num_heads=5"], "num_heads=5 does not divide"),
+    (["--config.task_kwargs.count='x'"], "unknown field of task 'palin'"),
+    (["--config.curriculum_start=11"], "start 11, end 10"),
+    (["--config.num_steps=0"], "num_steps=0 must be at least 1"),
+    (["--sweep=far"], "invalid literal .*'far'"),
+    (["--tset_only"], "tset_only"),
+    (["palin"], "unknown argument 'palin'"),
+    (["--test_only"], "holds no run"),
+  ],
+)
+def test_mistake_is_explained_before_anything_is_written(
+  arguments, message, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(training.UserError, match=message) as error:
+    run(*arguments)
+  assert "\n" not in str(error.value)
+  assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_of_another_config_is_left_alone(guess_run):
+  before = files(guess_run)
+  with pytest.raises(training.UserError, match="seed is 0 there and 7 here"):
+    guess(guess_run, "--config.seed=7")
+  assert files(guess_run) == before
+
+
+def test_unwritable_folder_is_named(tmp_path):
+  (tmp_path / "file").write_text("mine")
+  with pytest.raises(training.UserError, match="cannot write to workdir"):
+    guess(tmp_path / "file" / "run")
+  assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_help_lists_the_flags(capsys):
+  with pytest.raises(SystemExit) as stop:
+    run("--help")
+  assert not stop.value.code
+  text = capsys.readouterr().out
+  for flag in ("--config", "--workdir", "test_only", "--sweep"):
+    assert flag in text
+
+
+def test_script_prints_one_line_and_exits_with_status_2(tmp_path):
+  script = project_tree.ROOT / "train_algorithmic.py"
+  process = subprocess.run(
+    [sys.executable, script, "--config.seeds=3"],
+    cwd=tmp_path,
+    env={**os.environ, "JAX_PLATFORMS": "cpu"},
+    capture_output=True,
+    text=True,
+  )
+  assert process.returncode == 2
+  assert process.stderr.splitlines() == [
+    "error: unknown config key 'seeds'; did you mean 'seed'?"
+  ]
+  assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,175 @@
+"""The script from its arguments to its files, on a few tiny glyphs."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import train_fewshot
+from fewshot import config, stage1
+from fewshot.classifier import FewShotClassifier
+from fewshot.data import glyphs
+from nam_jax import training
+from tests import project_tree
+
+# ml_collections loads config files in a way that Python 3.11 warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
+
+CONFIGS = project_tree.ROOT / "configs" / "fewshot"
+STAGE = ("num_steps=4", "eval_every=2", "log_every=2", "warmup_steps=0")
+TINY = (
+  "--config.backbone_kwargs.widths=(4, 4)",
+  "--config.data_kwargs.num_base=8",
+  "--config.data_kwargs.num_val=3",
+  "--config.data_kwargs.num_novel=4",
+  "--config.data_kwargs.num_base_train=6",
+  "--config.data_kwargs.num_novel_images=9",
+  "--config.num_way=3",
+  "--config.num_query=5",
+  "--config.num_base_query=10",
+  "--config.num_episodes=20",
+  "--config.num_val_episodes=20",
+  "--config.curve_shots=(1, 3)",
+  "--config.shots=(1, 2)",
+  *(f"--config.{s}.{v}" for s in ("stage1", "stage2") for v in STAGE),
+)
+
+
+def run(workdir, *arguments, heads="cosine,cosine_tuned,nam"):
+  config = f"--config={CONFIGS / 'glyphs.py'}:{heads}"
+  command = ("train_fewshot.py", config, f"--workdir={workdir}")
+  train_fewshot.main([*command, *TINY, *arguments])
+  return json.loads((workdir / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  """The folder of a run, and its results."""
+  workdir = tmp_path_factory.mktemp("fewshot") / "run"
+  return workdir, run(workdir)
+
+
+def test_a_run_leaves_results_for_every_head_and_number_of_shots(finished):
+  workdir, results = finished
+  for shot in ("1", "2"):
+    assert set(results["shots"][shot]) == {"cosine", "cosine_tuned", "nam"}
+    for tested in results["shots"][shot].values():
+      both = tested["accuracy"]["both"]
+      assert 0 <= both["mean"] <= 1
+      assert both["ci95"] >= 0
+  nam = results["shots"]["1"]["nam"]
+  assert nam["compared_with"] == "cosine_tuned"
+  assert list(results["curve"]) == ["1", "3"]
+  steps = [row["step"] for row in results["stage1"]["validation"]]
+  assert steps == [2, 4]
+  for name in ("answers_1shot.png", "accuracy_by_shots.png", "config.json"):
+    assert (workdir / name).stat().st_size > 0
+  json.loads((workdir / "config.json").read_text())
+
+
+def test_one_shot_novel_accuracy_of_nam_is_the_cosine_classifiers(finished):
+  _, results = finished
+  tested = results["shots"]["1"]
+  novel = tested["nam"]["accuracy"]["novel"]
+  assert novel == tested["cosine"]["accuracy"]["novel"]
+
+
+def test_only_testing_gives_the_same_results(finished):
+  workdir, results = finished
+  (workdir / "features.npz").write_bytes(b"damaged")
+  assert run(workdir, "--test_only") == results
+
+
+def test_a_new_head_joins_without_repeating_stage_1(finished, tmp_path):
+  workdir, results = finished
+  copy = shutil.copytree(workdir, tmp_path / "copy")
+  metrics = (copy / "stage1" / "metrics.jsonl").read_bytes()
+  more = run(copy, heads="cosine,cosine_tuned,nam,nam_calibrated")
+  assert (copy / "stage1" / "metrics.jsonl").read_bytes() == metrics
+  assert more["shots"]["1"]["nam"] == results["shots"]["1"]["nam"]
+  assert "nam_calibrated" in more["shots"]["2"]
+
+
+def test_stage_2_leaves_features_and_stage_1_alone(finished):
+  """Backbone and batch statistics are bit-equal before and after."""
+  workdir, _ = finished
+  settings = json.loads((workdir / "config.json").read_text())
+  config = training.from_config_dict(settings, config.FewShotConfig)
+  experiment = config.make_experiment(config, str(workdir), "")
+  state = stage1.load(experiment)
+  classifiers = {
+    name: dict(np.load(workdir / f"{name}-2shot" / "classifier.npz"))
+    for name in ("cosine", "nam")
+  }
+  for name in classifiers["cosine"]:
+    if name.startswith("base/"):
+      np.testing.assert_array_equal(*(c[name] for c in classifiers.values()))
+  kernel = state.params["backbone"]["Conv_0"]["kernel"]
+  saved = classifiers["nam"]["base/params/backbone/Conv_0/kernel"]
+  np.testing.assert_array_equal(jax.device_get(kernel), saved)
+
+
+def test_the_best_state_by_validation_is_the_one_that_is_used(finished):
+  workdir, results = finished
+  rows = results["stage1"]["validation"]
+  best = max(rows, key=lambda row: (row["novel"], row["step"]))
+  with np.load(workdir / "features.npz") as features:
+    assert int(features["step"]) == best["step"]
+
+
+def test_the_classifier_of_a_run_learns_a_class(finished):
+  workdir, _ = finished
+  data = glyphs.load(num_base=1, num_val=1, num_novel=1, seed=5)
+  classifier = FewShotClassifier.load(workdir / "nam-2shot" / "classifier.npz")
+  assert len(classifier.names) == 8
+  classifier.add_class("new", data.test.data[:5])
+  assert classifier.predict(data.test.data[:5]).count("new") >= 3
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    (("--config.data=glyps",), "glyphs"),
+    (("--config.backbone=vgg",), "'vgg' is not one of conv32"),
+    (("--config.shots=(1, 8)",), "has 9 images; an episode of 8 shots"),
+    (("--config.shots=()",), "shots=() must be one or more"),
+    (("--config.num_way=8",), "8"),
+    (("--config.heads.nam.kind=max",), "heads.nam: head 'max' is not one of"),
+    (("--config.heads.nam.depth=3",), "heads.nam: "),
+    (("--config.stage1.seed=3",), "stage1.seed: set seed"),
+    (("--config.stage1.steps=3",), "unknown config key 'steps'"),
+    (("--config.data_kwargs.size=3",), "size"),
+    (("--config.pads=3",), "did you mean 'pad'"),
+  ],
+)
+def test_a_mistake_is_named_before_anything_is_written(
+  tmp_path, arguments, message
+):
+  with pytest.raises(training.UserError) as caught:
+    run(tmp_path / "run", *arguments)
+  assert message in str(caught.value)
+  assert "\n" not in str(caught.value)
+  assert not (tmp_path / "run").exists()
+
+
+def test_missing_data_says_what_to_fetch():
+  with pytest.raises(training.UserError, match="mini"):
+    train_fewshot.main(
+      ["train_fewshot.py", f"--config={CONFIGS / 'mini_imagenet.py'}:all,cpu"]
+    )
+
+
+def test_help_lists_the_flags():
+  done = subprocess.run(
+    [sys.executable, "train_fewshot.py", "--help"],
+    cwd=project_tree.ROOT,
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0
+  for text in ("--data_dir", "--config", "test_only", "Stage 1"):
+    assert text in done.stdout

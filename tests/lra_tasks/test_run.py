@@ -1,0 +1,271 @@
+"""The script from its arguments to its files, on tiny data and models."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.files import writers
+
+import train_lra
+from nam_jax import training
+from tests import project_tree
+
+# ml_collections loads config files in a way that Python 3.11 warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
+
+CONFIGS = project_tree.ROOT / "configs" / "lra"
+TINY = (
+  "--config.num_steps=3",
+  "--config.batch_size=4",
+  "--config.eval_every=2",
+  "--config.log_every=1",
+  "--config.warmup_steps=0",
+)
+TINY_MODEL = (
+  "--config.model_kwargs.emb_dim=8",
+  "--config.model_kwargs.qkv_dim=8",
+  "--config.model_kwargs.mlp_dim=8",
+  "--config.model_kwargs.num_layers=1",
+  "--config.model_kwargs.num_heads=2",
+)
+TINY_LISTOPS = (
+  "--config.task_kwargs.num_train=32",
+  "--config.task_kwargs.num_validation=8",
+  "--config.task_kwargs.num_test=9",
+  "--config.task_kwargs.max_length=32",
+)
+
+# A config in the benchmark's form, with a base beside it.
+BASE = """
+import ml_collections
+
+def get_config():
+  config = ml_collections.ConfigDict()
+  config.batch_size = 32
+  config.eval_frequency = 2
+  config.num_train_steps = 2
+  config.num_eval_steps = -1
+  config.learning_rate = 0.05
+  config.weight_decay = 0.1
+  config.prompt = ""
+  config.save_checkpoints = True
+  config.restore_checkpoints = True
+  config.checkpoint_freq = 10000
+  config.random_seed = 0
+  config.factors = "constant * linear_warmup * rsqrt_decay"
+  config.warmup = 10
+  config.classifier_pool = "CLS"
+  config.max_length = 16
+  config.emb_dim = config.qkv_dim = config.mlp_dim = 8
+  config.num_heads = 2
+  config.num_layers = 1
+  return config
+"""
+MODEL = """
+from lra_benchmarks.text_classification.configs import base_tc_config
+
+def get_config():
+  config = base_tc_config.get_config()
+  config.model_type = "local"
+  config.model = {"block_size": 4}
+  return config
+"""
+
+
+def run(*arguments):
+  train_lra.main(["train_lra.py", *arguments])
+
+
+def read(folder):
+  return json.loads((folder / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def listops(tmp_path_factory):
+  """The arguments of a run that generates its data, after it has run."""
+  folder = tmp_path_factory.mktemp("listops")
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    arguments = (
+      f"--config={CONFIGS}/listops.py:nam_erase,cpu",
+      f"--model_dir={folder / 'run'}",
+      *TINY,
+      *TINY_MODEL,
+      *TINY_LISTOPS,
+    )
+    run(*arguments)
+    yield folder / "run", arguments
+
+
+@pytest.fixture
+def imdb(tmp_path):
+  """A folder with a tiny official archive."""
+  writers.write_archive(
+    tmp_path / "data" / "aclImdb_v1.tar.gz", writers.imdb_contents()
+  )
+  return tmp_path / "data"
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+  """A config file of the benchmark in its checkout."""
+  monkeypatch.setattr(sys, "path", list(sys.path))
+  folder = tmp_path / "long-range-arena" / "lra_benchmarks"
+  configs = folder / "text_classification" / "configs"
+  writers.write(folder / "__init__.py", "")
+  writers.write(configs / "base_tc_config.py", BASE)
+  return writers.write(configs / "local_base.py", MODEL)
+
+
+def test_results_have_exactly_the_documented_keys(listops):
+  results = read(listops[0])
+  assert list(results) == [
+    "accuracy",
+    "loss",
+    "perplexity",
+    "task",
+    "attention",
+    "compat",
+    "seed",
+    "parameters",
+    "last",
+    "best",
+    "steps_per_second",
+    "input_wait",
+    "wall_seconds",
+    "versions",
+  ]
+  assert (results["task"], results["attention"]) == ("basic", "nam_erase")
+  for name in ("last", "best"):
+    assert list(results[name]) == ["step", "accuracy", "loss", "perplexity"]
+  assert results["last"]["step"] == 3
+  assert results["best"]["step"] in (2, 3)
+  assert results["accuracy"] == results["last"]["accuracy"]
+  assert results["accuracy"] * 9 == pytest.approx(
+    round(results["accuracy"] * 9)
+  )
+  assert results["steps_per_second"] > 0
+  assert 0 <= results["input_wait"] <= 1
+
+
+def test_tensorboard_has_the_tags_of_the_benchmark(listops):
+  (events,) = (listops[0] / "summary").iterdir()
+  content = events.read_bytes()
+  for tag in (
+    b"train_loss",
+    b"train_accuracy",
+    b"train_learning_rate",
+    b"train_perplexity",
+    b"steps_per_second",
+    b"eval_loss",
+    b"eval_accuracy",
+    b"eval_perplexity",
+  ):
+    assert tag in content
+
+
+def test_a_new_process_tests_to_the_same_numbers(listops):
+  folder, arguments = listops
+  before = read(folder)
+  (folder / "results.json").unlink()
+  script = project_tree.ROOT / "train_lra.py"
+  done = subprocess.run(
+    [sys.executable, str(script), *arguments, "--test_only"],
+    capture_output=True,
+    text=True,
+    env=os.environ | {"JAX_PLATFORMS": "cpu"},
+    cwd=project_tree.ROOT,
+  )
+  assert done.returncode == 0, done.stderr
+  assert "accuracy" in done.stdout
+  assert read(folder) == before
+
+
+def test_the_same_seed_gives_the_same_numbers(listops, tmp_path):
+  folder, arguments = listops
+  run(*arguments, f"--model_dir={tmp_path / 'again'}")
+  before, after = read(folder), read(tmp_path / "again")
+  for name in ("last", "best"):
+    assert after[name] == before[name]
+
+
+def test_a_config_of_the_benchmark_runs_unchanged(
+  checkout, imdb, tmp_path, capsys
+):
+  data = (f"--config={checkout}", f"--data_dir={imdb}")
+  run(*data, f"--model_dir={tmp_path / 'a'}", "--config.batch_size=2")
+  results = read(tmp_path / "a")
+  assert (results["task"], results["attention"]) == ("imdb_reviews", "local")
+  notices = [
+    line
+    for line in capsys.readouterr().out.splitlines()
+    if line.startswith("notice: ")
+  ]
+  assert notices == [
+    "notice: these fields have no effect, as in the benchmark: prompt"
+  ]
+  run(
+    *data,
+    f"--model_dir={tmp_path / 'b'}",
+    "--task_name=imdb_reviews",
+    "--attention=nam",
+    "--config.batch_size=2",
+    "--config.compat=True",
+  )
+  results = read(tmp_path / "b")
+  assert (results["attention"], results["compat"]) == ("nam", True)
+  assert "--attention drops {'block_size': 4}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    (("--attention=nan",), "unknown attention 'nan'; did you mean 'nam'"),
+    (("--task_name=cifar",), "no task 'cifar', the nearest is 'cifar10'"),
+    (("--config.batch=3",), "unknown config key 'batch'; did you mean"),
+    (("--config.model_kwargs.num_heads=3",), "num_heads=3 does not divide"),
+    (("--config.model_kwargs.heads=3",), "unexpected keyword argument 'heads'"),
+    (("--data_dir=nowhere",), "data_dir nowhere: no such folder"),
+    (("--attention_kwargs=3",), "Unknown command line flag"),
+    (("stray",), "unknown argument 'stray'"),
+  ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(
+  tmp_path, monkeypatch, arguments, message
+):
+  monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+  with pytest.raises(training.UserError, match=message) as error:
+    run(
+      f"--config={CONFIGS}/listops.py:nam,cpu",
+      f"--model_dir={tmp_path / 'run'}",
+      *(() if arguments[0].startswith("--data_dir") else TINY_LISTOPS),
+      *arguments,
+    )
+  assert "\n" not in str(error.value)
+  assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+  ("file", "address"),
+  [
+    ("text", "aclImdb_v1.tar.gz"),
+    ("cifar10", "cifar-10-binary.tar.gz"),
+    ("matching", "lra_release.gz"),
+    ("pathfinder", "lra_release.gz"),
+  ],
+)
+def test_without_data_the_user_learns_what_to_fetch(tmp_path, file, address):
+  with pytest.raises(training.UserError, match=address):
+    run(f"--config={CONFIGS}/{file}.py:nam", f"--model_dir={tmp_path / 'run'}")
+  assert not (tmp_path / "run").exists()
+
+
+def test_help_names_every_attention(capsys):
+  with pytest.raises(SystemExit) as end:
+    run("--help")
+  assert end.value.code == 0
+  text = " ".join(capsys.readouterr().out.split())
+  assert "instead of the config's: softmax, linear, nam, nam_causal," in text
+  assert "--model_dir" in text
