@@ -20,7 +20,7 @@ from absl import flags
 from command_line import script
 from fewshot import pictures, run, stage1
 from nam_jax import training
-from nam_jax.training import run_dir
+from nam_jax.training import whole_files
 
 CONFIG = "configs/fewshot/glyphs.py"
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> None:
   results = run.run_heads(experiment, train=not values.test_only)
   training.write_results(experiment.workdir, results)
   if training.is_main():
-    run_dir.write_json(
+    whole_files.write_json(
       experiment.workdir / "config.json", dataclasses.asdict(config)
     )
     pictures.save(experiment.workdir, results)

@@ -6,12 +6,12 @@ and seeds meet the same ones. `id` shares its lengths with `train`; no other two
 splits share a length.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from algorithmic.tasks import task
+from nam_jax.training import row_order
 
 
 class Split(NamedTuple):
@@ -85,12 +85,7 @@ def training_rows(
   the outcome, so a resumed run needs no other state.
   """
   size = len(data.digits)
-  position = step * batch_size + np.arange(batch_size)
-  epochs = position // size
-  rows = np.empty(batch_size, np.int64)
-  for epoch in np.unique(epochs):
-    now = epochs == epoch
-    rows[now] = _epoch_order(seed, int(epoch), size)[position[now] % size]
+  rows = row_order.shuffled(size, batch_size, (seed, _ORDER_STREAM), step)
   allowed = np.flatnonzero(data.digits <= max_digits)
   if allowed.size == 0:
     raise ValueError(f"no sample has at most {max_digits} digits")
@@ -126,9 +121,3 @@ def _split(name: str) -> Split:
   if name not in SPLITS:
     raise ValueError(f"unknown split {name!r}; known: {', '.join(SPLITS)}")
   return SPLITS[name]
-
-
-@functools.lru_cache(maxsize=4)
-def _epoch_order(seed: int, epoch: int, size: int) -> np.ndarray:
-  rng = np.random.default_rng([seed, _ORDER_STREAM, epoch])
-  return rng.permutation(size)

@@ -1,4 +1,4 @@
-"""Accuracy of any predictor on a set of samples, in all and by length."""
+"""Accuracy of any predictor on a set of samples, overall and by length."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,9 @@ import numpy as np
 
 from algorithmic import data
 from algorithmic.tasks import task
+from nam_jax.training import losses, row_order
 
-# (inputs [b s], tokens [b s]) -> predicted token ids [b s]
+# (inputs [b s], mask [b s]) -> predicted token ids [b s]
 PredictFn = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -18,14 +19,11 @@ def predict(
 
   The last call repeats the last sample as often as it lacks rows.
   """
-  if batch_size < 1:
-    raise ValueError(f"batch_size must be at least 1, got {batch_size}")
   size = len(batch.inputs)
   predictions = []
-  for start in range(0, size, batch_size):
-    rows = np.minimum(np.arange(start, start + batch_size), size - 1)
+  for rows in row_order.in_order(size, batch_size):
     part = data.take(batch, rows)
-    predicted = np.asarray(predict_fn(part.inputs, part.tokens))
+    predicted = np.asarray(predict_fn(part.inputs, part.mask))
     if predicted.shape != part.inputs.shape:
       raise ValueError(
         f"predict_fn must give token ids of shape {part.inputs.shape}, "
@@ -36,19 +34,18 @@ def predict(
 
 
 def evaluate(predict_fn: PredictFn, batch: task.Batch, batch_size: int) -> dict:
-  """Sequence and token accuracy in [0, 1], in all and `by_digits`.
+  """Sequence and token accuracy in [0, 1], overall and `by_digits`.
 
   A sequence is right if every masked position is (the NAM paper's number); a
   token accuracy is the share of masked positions that are right.
   """
   predicted = predict(predict_fn, batch, batch_size)
-  right = (predicted == batch.targets) & batch.mask
-  by_digits = {
-    int(d): _accuracy(right, batch.mask, batch.digits == d)
-    for d in np.unique(batch.digits)
-  }
-  everything = np.ones(len(batch.digits), bool)
-  return _accuracy(right, batch.mask, everything) | {"by_digits": by_digits}
+  right = predicted == batch.targets
+  by_digits = {}
+  for digits in np.unique(batch.digits):
+    rows = batch.digits == digits
+    by_digits[int(digits)] = _accuracy(right[rows], batch.loss_mask[rows])
+  return _accuracy(right, batch.loss_mask) | {"by_digits": by_digits}
 
 
 def summary(results: dict[str, dict]) -> dict:
@@ -70,11 +67,10 @@ def summary(results: dict[str, dict]) -> dict:
   }
 
 
-def _accuracy(right: np.ndarray, mask: np.ndarray, rows: np.ndarray) -> dict:
-  """Accuracies and number of the chosen samples."""
-  right, mask = right[rows], mask[rows]
+def _accuracy(right: np.ndarray, loss_mask: np.ndarray) -> dict:
+  """Accuracies and number of the samples."""
   return {
-    "sequence_accuracy": float((right == mask).all(axis=1).mean()),
-    "token_accuracy": float(right.sum() / mask.sum()),
-    "samples": len(mask),
+    "sequence_accuracy": float(losses.is_whole(right, loss_mask).mean()),
+    "token_accuracy": float(right[loss_mask].mean()),
+    "samples": len(loss_mask),
   }

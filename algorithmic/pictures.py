@@ -43,7 +43,7 @@ def _heads(experiment, state, digits):
   sample = task.sample(rng, np.array([digits]), shift=False)
   variables = jax.device_get({"params": state.params, **state.extra})
   apply = jax.jit(functools.partial(model.apply, mutable="intermediates"))
-  _, sown = apply(variables, sample.inputs, sample.tokens)
+  _, sown = apply(variables, sample.inputs, sample.mask)
   heads = sown.get("intermediates", {}).get("core", {}).get("heads")
   symbols = [task.symbols[token] for token in sample.inputs[0]]
   return None if heads is None else np.concatenate(heads), symbols

@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     batch = a_task.sample(rng, digits, options.width)
   except ValueError as error:
     parser.exit(2, f"error: {error}\n")
-  samples = zip(batch.inputs, batch.targets, batch.mask, strict=True)
+  samples = zip(batch.inputs, batch.targets, batch.loss_mask, strict=True)
   print("\n\n".join(a_task.show(*sample) for sample in samples))
 
 

@@ -30,7 +30,7 @@ def clearest_tape(
   sample = task.sample(rng, np.array([digits]), shift=False)
   params = run.load(experiment).params
   _, sown = experiment.test_model.apply(
-    {"params": params}, sample.inputs, sample.tokens, mutable="intermediates"
+    {"params": params}, sample.inputs, sample.mask, mutable="intermediates"
   )
   heads = np.asarray(sown["intermediates"]["core"]["heads"][-1][0])
   tape = np.abs(heads).max(axis=-1).mean(axis=(0, 1)).argmax()

@@ -138,8 +138,8 @@ model = models.make_model(config.model, task.vocab_size, long_tape)
 predict = training.make_predict(model, config)
 
 sample = data.sweep_set(task, digits=40, size=1)
-answer = predict(state, sample.inputs, sample.tokens)
-print(task.show(sample.inputs[0], answer[0], sample.mask[0]))
+answer = predict(state, sample.inputs, sample.mask)
+print(task.show(sample.inputs[0], answer[0], sample.loss_mask[0]))
 
 # %% [markdown]
 # ## Inside
@@ -159,7 +159,7 @@ def watch(digits):
     mutable="intermediates",
   )
   params = {"params": state.params}
-  _, caught = jax.jit(apply)(params, sample.inputs, sample.tokens)
+  _, caught = jax.jit(apply)(params, sample.inputs, sample.mask)
   core = caught["intermediates"]["core"]
   logits = [core[f"{m}_machine"]["action"] for m in ("first", "second")]
   actions = [jax.nn.softmax(x["__call__"][0]) for x in logits]

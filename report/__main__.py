@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nam_jax.training import run_dir
+from nam_jax.training import whole_files
 from report import find, page, pictures
 
 
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> None:
   try:
     if output.is_dir():
       raise IsADirectoryError(21, "it is a folder")
-    run_dir.write_text(output, text)
+    whole_files.write_text(output, text)
   except OSError as error:
     parser.error(f"cannot write {output}: {error.strerror}")
   print(f"{output}: {len(found.runs)} runs, {len(text) / 1e6:.1f} MB")

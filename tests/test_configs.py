@@ -80,7 +80,7 @@ def test_shrunk_config_makes_a_real_step(file, model):
   experiment = run.make_experiment(config, "")
   batch = run.make_batch_fn(config, experiment.task)(0)
   params = linen_tools.random_params(
-    experiment.model, jnp.asarray(batch["inputs"]), jnp.asarray(batch["tokens"])
+    experiment.model, jnp.asarray(batch["inputs"]), jnp.asarray(batch["mask"])
   )["params"]
   optimizer = training.make_optimizer(config)
   step = training.make_train_step(
@@ -91,7 +91,7 @@ def test_shrunk_config_makes_a_real_step(file, model):
   )
   state, metrics = step(start, training.place(batch))
   total, weight = jax.device_get(metrics["loss"])
-  assert weight == batch["mask"].sum()
+  assert weight == batch["loss_mask"].sum()
   assert 1 < total / weight < 6
   for name, leaf in (("logits", "kernel"), ("embedding", "embedding")):
     assert np.abs(state.params[name][leaf] - params[name][leaf]).max() > 1e-5
@@ -100,7 +100,7 @@ def test_shrunk_config_makes_a_real_step(file, model):
 def test_learned_positions_are_trained_in_every_column():
   experiment = run.make_experiment(make("fib", "transformer"), "")
   batch_fn = run.make_batch_fn(experiment.config, experiment.task)
-  tokens = np.concatenate([batch_fn(step)["tokens"] for step in range(20)])
+  tokens = np.concatenate([batch_fn(step)["mask"] for step in range(20)])
   assert tokens.shape[1] == 57  # 16 digits: 3 * 16 + 5 tokens, 4 free ones
   assert tokens.any(axis=0).all()
 

@@ -18,8 +18,10 @@ class Batch(NamedTuple):
 
   inputs: np.ndarray  # int32 [b s]
   targets: np.ndarray  # int32 [b s]
-  mask: np.ndarray  # bool [b s], the positions that loss and accuracy count
-  tokens: np.ndarray  # bool [b s], True = real, False = padding
+  mask: np.ndarray  # bool [b s], True at real tokens, False at padding
+  loss_mask: (
+    np.ndarray
+  )  # bool [b s], the positions that loss and accuracy count
   digits: np.ndarray  # int32 [b]
 
 
@@ -75,17 +77,17 @@ class Task:
     offset = rng.integers(0, free + 1) if shift else 0
     inputs = layout.place(inputs, real, offset, width)
     targets = layout.place(targets, real, offset, width)
-    mask, tokens = inputs == layout.MASK, inputs != layout.PAD
-    return Batch(inputs, targets, mask, tokens, digits)
+    mask, loss_mask = inputs != layout.PAD, inputs == layout.MASK
+    return Batch(inputs, targets, mask, loss_mask, digits)
 
   def show(
-    self, inputs: np.ndarray, targets: np.ndarray, mask: np.ndarray
+    self, inputs: np.ndarray, targets: np.ndarray, loss_mask: np.ndarray
   ) -> str:
     """One sample [s] as two lines; a prediction may stand for the targets.
 
-    Outside the mask the second line repeats the input.
+    Outside loss_mask the second line repeats the input.
     """
-    lines = inputs, np.where(mask, targets, inputs)
+    lines = inputs, np.where(loss_mask, targets, inputs)
     return "\n".join("".join(self.symbols[t] for t in line) for line in lines)
 
   def example(self, *question: str) -> str:

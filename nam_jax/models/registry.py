@@ -1,6 +1,6 @@
 """The models of Table 1 by name; the only file that knows all of them.
 
-A model is a Flax module with model(inputs [b s], tokens [b s], train=...) ->
+A model is a Flax module with model(inputs [b s], mask [b s], train=...) ->
 logits [b s y]. To add one, register what makes it from the size of the
 vocabulary and whatever else a config gives as `model_kwargs`:
 
@@ -8,7 +8,7 @@ vocabulary and whatever else a config gives as `model_kwargs`:
     vocab_size: int
 
     @nn.compact
-    def __call__(self, inputs, tokens, *, train=False):
+    def __call__(self, inputs, mask, *, train=False):
       return nn.Embed(self.vocab_size, self.vocab_size)(inputs)
 
   MODELS["guess"] = Guess

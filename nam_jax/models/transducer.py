@@ -21,7 +21,7 @@ class Transducer(nn.Module):
   def __call__(
     self,
     inputs: Int[Array, "b s"],
-    tokens: Bool[Array, "b s"],
+    mask: Bool[Array, "b s"],
     *,
     train: bool = False,
   ) -> Float[Array, "b s y"]:
@@ -29,10 +29,10 @@ class Transducer(nn.Module):
 
     Args:
       inputs: Token ids.
-      tokens: True at real tokens, False at padding.
+      mask: True at real tokens, False at padding.
       train: Whether to apply dropout (needs the rng `dropout`).
     """
     x = nn.Embed(self.vocab_size, self.emb_dim, name="embedding")(inputs)
     x = nn.LayerNorm(name="norm")(x)
-    x = self.core(x, mask=tokens, train=train)
+    x = self.core(x, mask=mask, train=train)
     return nn.Dense(self.vocab_size, name="logits")(x)

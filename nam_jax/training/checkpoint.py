@@ -1,4 +1,4 @@
-"""Checkpoints of a run: the newest two and the best; only here lives orbax.
+"""Checkpoints of a run: the newest two and the best; all use of orbax is here.
 
 A checkpoint is the folder checkpoints/<step>. Once orbax has written it, the
 file seal.json is added: the score of the evaluation at that step, the shapes of
@@ -13,14 +13,13 @@ import logging
 import math
 import os
 import shutil
-import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import orbax.checkpoint as ocp
 
-from nam_jax.training import devices, run_dir
+from nam_jax.training import devices, whole_files
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
 from nam_jax.training.state import TrainState
@@ -94,13 +93,11 @@ class Checkpoints:
       self._manager.delete(old)
       del self._scores[old]
 
-  def restore_newest(
-    self, shapes: TrainState
-  ) -> tuple[TrainState, dict[str, Any]] | None:
-    """State and memory of the newest checkpoint, or None at the beginning."""
-    if self.newest_step is None:
-      return None
-    return _restore(self._manager, self.newest_step, shapes)
+  def restore(
+    self, step: int, shapes: TrainState
+  ) -> tuple[TrainState, dict[str, Any]]:
+    """State and memory of a checkpoint."""
+    return _restore(self._manager, step, shapes)
 
   def _score(self, metric):
     if metric is None or math.isnan(metric):
@@ -108,10 +105,16 @@ class Checkpoints:
     return self._sign * metric
 
 
-def restore(
-  workdir: str | os.PathLike, shapes: TrainState, *, newest: bool
-) -> TrainState:
-  """The newest or else the best state of a run; the folder is only read."""
+class Restored(NamedTuple):
+  """The states of a run that was made before."""
+
+  newest: TrainState
+  best: TrainState
+  seconds: float  # duration of the run up to the newest
+
+
+def restore(workdir: str | os.PathLike, shapes: TrainState) -> Restored:
+  """The newest and the best state of a run; the folder is only read."""
   path = Path(workdir).resolve() / "checkpoints"
   scores, damaged = _scan(path)
   for step, reason in damaged.items():
@@ -120,8 +123,11 @@ def restore(
     raise UserError(f"{workdir} holds no checkpoint that can be restored")
   options = ocp.CheckpointManagerOptions(save_interval_steps=0, create=False)
   with ocp.CheckpointManager(path, options=options) as manager:
-    step = max(scores) if newest else _best(scores)
-    return _restore(manager, step, shapes)[0]
+    newest, memory = _restore(manager, max(scores), shapes)
+    best = newest
+    if _best(scores) != max(scores):
+      best, _ = _restore(manager, _best(scores), shapes)
+    return Restored(newest, best, memory["seconds"])
 
 
 def _restore(manager, step, shapes):
@@ -177,9 +183,11 @@ def _seal(folder, score, arrays):
   content = {
     "score": None if score == -math.inf else score,
     "arrays": arrays,
-    "files": {name: _checksum(folder / name) for name in _files(folder)},
+    "files": {
+      name: whole_files.checksum(folder / name) for name in _files(folder)
+    },
   }
-  run_dir.write_json(folder / _SEAL, content)
+  whole_files.write_json(folder / _SEAL, content)
 
 
 def _check(folder):
@@ -189,7 +197,7 @@ def _check(folder):
   for name, expected in seal["files"].items():
     if name not in present:
       raise ValueError(f"{name} is missing")
-    if _checksum(folder / name) != expected:
+    if whole_files.checksum(folder / name) != expected:
       raise ValueError(f"{name} has changed")
   return -math.inf if seal["score"] is None else seal["score"]
 
@@ -197,15 +205,6 @@ def _check(folder):
 def _files(folder):
   found = (p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
   return {str(name) for name in found} - {_SEAL}
-
-
-def _checksum(path):
-  """Size and CRC-32 of a file."""
-  value = size = 0
-  with open(path, "rb") as file:
-    while block := file.read(1 << 20):
-      value, size = zlib.crc32(block, value), size + len(block)
-  return [size, value]
 
 
 def _tidy(path):

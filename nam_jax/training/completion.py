@@ -1,8 +1,8 @@
 """Loss and predictions of masked sequence completion.
 
-For any model with model(inputs [b s], tokens [b s], train=...) -> logits
-[b s y], and batches with `inputs`, `targets`, `mask` (the positions that
-count) and `tokens` (True at real tokens).
+For any model with model(inputs [b s], mask [b s], train=...) -> logits
+[b s y], and batches with `inputs`, `targets`, `mask` (True at real tokens) and
+`loss_mask` (True at the positions that count).
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ Predict = Callable[[TrainState, np.ndarray, np.ndarray], np.ndarray]
 
 
 def make_loss_fn(model: nn.Module) -> step.LossFn:
-  """Cross-entropy over the masked positions; see `step`."""
+  """Cross-entropy over the positions of `loss_mask`; see `step`."""
 
   def loss_fn(params, extra, batch, key):
     logits = model.apply(
       {"params": params, **extra},
       batch["inputs"],
-      batch["tokens"],
+      batch["mask"],
       train=True,
       rngs={"dropout": key},
     )
-    answer = logits, batch["targets"], batch["mask"]
+    answer = logits, batch["targets"], batch["loss_mask"]
     metrics = {"sequence_accuracy": losses.sequence_accuracy(*answer)}
     return losses.masked_cross_entropy(*answer), (metrics, extra)
 
@@ -37,16 +37,16 @@ def make_loss_fn(model: nn.Module) -> step.LossFn:
 
 
 def make_predict(model: nn.Module, config: TrainConfig) -> Predict:
-  """(state, inputs [b s], tokens [b s]) -> most likely tokens [b s]."""
+  """(state, inputs [b s], mask [b s]) -> most likely tokens [b s]."""
 
   def most_likely(params, extra, batch):
     variables = {"params": params, **extra}
-    logits = model.apply(variables, batch["inputs"], batch["tokens"])
+    logits = model.apply(variables, batch["inputs"], batch["mask"])
     return jnp.argmax(logits, axis=-1)
 
   eval_step = step.make_eval_step(most_likely, config)
 
-  def predict(state, inputs, tokens):
-    return np.asarray(eval_step(state, {"inputs": inputs, "tokens": tokens}))
+  def predict(state, inputs, mask):
+    return np.asarray(eval_step(state, {"inputs": inputs, "mask": mask}))
 
   return predict

@@ -13,7 +13,6 @@ Every key of the ConfigDict becomes a field or is an error; nothing is dropped.
 """
 
 import dataclasses
-import difflib
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,7 @@ from typing import Any, Literal, TypeVar
 
 import ml_collections
 
+from nam_jax import spelling
 from nam_jax.training.errors import UserError
 
 T = TypeVar("T")
@@ -141,18 +141,10 @@ def _build(config, cls, prefix):
   values = {}
   for name, value in config.items():
     if name not in fields:
-      raise UserError(
-        f"unknown config key {prefix + name!r}; {_nearest(name, fields)}"
-      )
+      known = [prefix + field for field in fields]
+      raise UserError(spelling.unknown("config key", prefix + name, known))
     values[name] = _checked(value, fields[name], prefix + name)
   return cls(**values)
-
-
-def _nearest(name, options):
-  close = difflib.get_close_matches(name, options, n=1)
-  if close:
-    return f"did you mean {close[0]!r}?"
-  return "the known ones are " + ", ".join(sorted(options))
 
 
 def _checked(value, annotation, name):

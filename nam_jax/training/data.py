@@ -22,7 +22,7 @@ import grain
 import jax
 import numpy as np
 
-from nam_jax.training import devices
+from nam_jax.training import devices, row_order
 
 HostBatch = dict[str, np.ndarray]
 
@@ -64,10 +64,9 @@ def eval_batches(source: Rows, batch_size: int) -> Iterator[HostBatch]:
   """
   devices.check_batch_size(batch_size)
   mine = _local_rows(batch_size)
-  for start in range(0, len(source), batch_size):
-    rows = np.arange(start, start + batch_size)[mine]
-    batch = _stack(source, np.minimum(rows, len(source) - 1))
-    yield batch | {"row_mask": rows < len(source)}
+  for i, rows in enumerate(row_order.in_order(len(source), batch_size)):
+    is_row = i * batch_size + np.arange(batch_size) < len(source)
+    yield _stack(source, rows[mine]) | {"row_mask": is_row[mine]}
 
 
 def _local_rows(batch_size):
@@ -88,17 +87,8 @@ def _generated_rows(batch_fn, batch_size, mine, step):
 
 
 def _drawn_rows(source, batch_size, seed, mine, step):
-  position = (step * batch_size + np.arange(batch_size))[mine]
-  epoch, place = np.divmod(position, len(source))
-  orders = {e: _order(seed, int(e), len(source)) for e in np.unique(epoch)}
-  return _stack(
-    source, [orders[e][p] for e, p in zip(epoch, place, strict=True)]
-  )
-
-
-@functools.lru_cache(maxsize=4)
-def _order(seed, epoch, length):
-  return np.random.default_rng((seed, epoch)).permutation(length)
+  rows = row_order.shuffled(len(source), batch_size, seed, int(step))
+  return _stack(source, rows[mine])
 
 
 def _stack(source, indices):

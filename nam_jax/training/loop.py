@@ -24,11 +24,11 @@ Evaluate = Callable[[TrainState], Mapping[str, float]]
 
 
 class FitResult(NamedTuple):
-  """What `fit` returns."""
+  """A finished run, from `fit` or, later, from `load`."""
 
   state: TrainState  # after the last step
+  best: TrainState  # the best one, by the selection metric
   history: list[dict[str, Any]]  # the rows of metrics.jsonl
-  best_step: int  # of the best checkpoint, by the selection metric
   seconds: float  # duration over all restarts
 
 
@@ -66,10 +66,11 @@ def fit(
     checkpoint.Checkpoints(workdir, config) as saved,
     _naming_last_good(saved, workdir),
   ):
-    state, memory = saved.restore_newest(shapes) or (
-      state_lib.create(init_fn, optimizer, config.seed),
-      None,
-    )
+    if saved.newest_step is None:
+      state = state_lib.create(init_fn, optimizer, config.seed)
+      memory = None
+    else:
+      state, memory = saved.restore(saved.newest_step, shapes)
     start = int(state.step)
     _announce(shapes, start, workdir)
     batches = data.train_batches(source, config.batch_size, config.seed, start)
@@ -91,28 +92,26 @@ def fit(
             saved.save(step, state, log.memory(), selection)
           if signal:
             _leave(signal, step, workdir)
-      return FitResult(state, log.history, saved.best_step, log.clock.seconds)
+      seconds = log.clock.seconds
+    best = state
+    if saved.best_step != config.num_steps:
+      best, _ = saved.restore(saved.best_step, shapes)
+    return FitResult(state, best, log.history, seconds)
 
 
-def load_best(
+def load(
   config: TrainConfig, workdir: str | os.PathLike, init_fn: state_lib.InitFn
-) -> TrainState:
-  """The best state of the run in `workdir`, which must have this config."""
-  return _load(config, workdir, init_fn, newest=False)
+) -> FitResult:
+  """The run in `workdir`, which must have this config, as far as it has come.
 
-
-def load_newest(
-  config: TrainConfig, workdir: str | os.PathLike, init_fn: state_lib.InitFn
-) -> TrainState:
-  """The newest state of the run in `workdir`, of a finished one the last."""
-  return _load(config, workdir, init_fn, newest=True)
-
-
-def _load(config, workdir, init_fn, newest):
+  The folder is only read.
+  """
   run_dir.check_same(workdir, config)
   optimizer = schedules.make_optimizer(config)
   shapes = state_lib.abstract(init_fn, optimizer, config.seed)
-  return checkpoint.restore(workdir, shapes, newest=newest)
+  newest, best, seconds = checkpoint.restore(workdir, shapes)
+  history = metrics_log.read_metrics(workdir)
+  return FitResult(newest, best, history, seconds)
 
 
 def _due(step, every, config):

@@ -7,8 +7,10 @@ True at the positions that count.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+AnyArray = Array | np.ndarray
 Pair = tuple[Float[Array, ""], Float[Array, ""]]
 
 
@@ -39,8 +41,15 @@ def sequence_accuracy(
   mask: Bool[Array, "*b s"],
 ) -> Pair:
   """Sequences right at every position of the mask; empty masks do not count."""
-  right = (jnp.argmax(logits, axis=-1) == targets) | ~mask
-  return _count(right.all(axis=-1).astype(jnp.float32), mask.any(axis=-1))
+  right = is_whole(jnp.argmax(logits, axis=-1) == targets, mask)
+  return _count(right.astype(jnp.float32), mask.any(axis=-1))
+
+
+def is_whole(
+  right: Bool[AnyArray, "*b s"], mask: Bool[AnyArray, "*b s"]
+) -> Bool[AnyArray, "*b"]:
+  """Whether a sequence is right at every position of the mask."""
+  return (right | ~mask).all(axis=-1)
 
 
 def _count(values, mask):

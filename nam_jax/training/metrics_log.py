@@ -22,7 +22,7 @@ from typing import Any
 
 from jaxtyping import Array
 
-from nam_jax.training import devices, progress, run_dir, schedules
+from nam_jax.training import devices, progress, schedules, whole_files
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
 
@@ -161,7 +161,7 @@ def _duration(seconds):
 
 
 def _continued(path, rows):
-  run_dir.write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
+  whole_files.write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
   return open(path, "a")
 
 
@@ -177,7 +177,7 @@ def _start_wandb(workdir, config):
 
   name = workdir / "wandb_id.txt"
   if not name.exists():
-    run_dir.write_text(name, uuid.uuid4().hex)
+    whole_files.write_text(name, uuid.uuid4().hex)
   return wandb.init(
     project=config.wandb,
     name=workdir.name,

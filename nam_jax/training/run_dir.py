@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nam_jax import version
-from nam_jax.training import devices
+from nam_jax.training import devices, whole_files
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
 
@@ -39,7 +39,9 @@ def claim(workdir: str | os.PathLike, config: TrainConfig) -> None:
       workdir.mkdir(parents=True, exist_ok=True)
       tempfile.TemporaryFile(dir=workdir).close()
       if "config.json" not in names:
-        write_json(workdir / "config.json", dataclasses.asdict(config))
+        whole_files.write_json(
+          workdir / "config.json", dataclasses.asdict(config)
+        )
   except OSError as error:
     raise UserError(
       f"cannot write to workdir {workdir}: {error.strerror}"
@@ -84,20 +86,4 @@ def write_results(
   """Writes results.json, with the versions added; only the main process."""
   if devices.is_main():
     complete = {**results, "versions": versions()}
-    write_json(Path(workdir) / "results.json", complete)
-
-
-def write_json(path: str | os.PathLike, content: Any) -> None:
-  """Writes the file as a whole or not at all."""
-  write_text(path, json.dumps(content, indent=2) + "\n")
-
-
-def write_text(path: str | os.PathLike, text: str) -> None:
-  """Writes the file as a whole or not at all."""
-  path = Path(path)
-  part = path.with_name(path.name + ".part")
-  with open(part, "w") as file:
-    file.write(text)
-    file.flush()
-    os.fsync(file.fileno())
-  os.replace(part, path)
+    whole_files.write_json(Path(workdir) / "results.json", complete)

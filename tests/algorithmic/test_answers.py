@@ -163,7 +163,7 @@ SOLVERS = {
 
 def lines(task, batch, row):
   """The real part of a sample, as printed; targets exactly as stored."""
-  real = batch.tokens[row]
+  real = batch.mask[row]
   stored = (batch.inputs[row, real], batch.targets[row, real])
   return ["".join(task.symbols[t] for t in line) for line in stored]
 
@@ -215,6 +215,6 @@ def test_reduce_counts_the_digits_of_the_target_if_told_so():
 def test_repeat_copy_repeats_up_to_its_field():
   task = registry.make_task("repeat_copy", max_repeats=9)
   batch = task.sample(np.random.default_rng(0), np.full(300, 2))
-  counts = batch.inputs[np.arange(300), batch.tokens.argmax(axis=1) + 1]
+  counts = batch.inputs[np.arange(300), batch.mask.argmax(axis=1) + 1]
   assert set(counts) == set(range(1, 10))
-  np.testing.assert_array_equal(batch.mask.sum(axis=1), 2 * counts)
+  np.testing.assert_array_equal(batch.loss_mask.sum(axis=1), 2 * counts)

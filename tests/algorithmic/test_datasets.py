@@ -52,9 +52,9 @@ def test_out_of_distribution_lengths_are_new():
 @pytest.mark.parametrize("name", data.VALIDATION_SPLITS)
 def test_samples_are_as_long_as_their_digits_say(name):
   split = data.validation_set(PALIN, name)
-  given = ((split.inputs < 10) & split.tokens).sum(axis=1)
+  given = ((split.inputs < 10) & split.mask).sum(axis=1)
   np.testing.assert_array_equal(given, split.digits)
-  np.testing.assert_array_equal(split.mask.sum(axis=1), split.digits)
+  np.testing.assert_array_equal(split.loss_mask.sum(axis=1), split.digits)
 
 
 @pytest.mark.parametrize("name", registry.TASKS)
@@ -64,7 +64,7 @@ def test_each_split_has_one_width_with_room_to_shift(name):
     split = data.validation_set(task, split_name)
     assert split.inputs.shape[1] == data.split_width(task, split_name)
     longest = split.digits == split.digits.max()
-    offsets = split.tokens[longest].argmax(axis=1)
+    offsets = split.mask[longest].argmax(axis=1)
     assert {0, 1, 2, 3, 4} <= set(offsets)
 
 
@@ -91,7 +91,7 @@ def test_id_samples_of_many_digits_were_not_trained_on(data):
 
   def questions(batch):
     rows = np.flatnonzero(batch.digits == 10)
-    given = (batch.inputs < 10) & batch.tokens
+    given = (batch.inputs < 10) & batch.mask
     return {tuple(batch.inputs[row, given[row]]) for row in rows}
 
   assert len(questions(data)) == 2560
@@ -101,9 +101,7 @@ def test_id_samples_of_many_digits_were_not_trained_on(data):
 def test_a_wider_training_set_asks_the_same_questions(data):
   wide = data.training_set(PALIN, 0, width=50)
   assert wide.inputs.shape == (25_600, 50)
-  np.testing.assert_array_equal(
-    wide.inputs[wide.tokens], data.inputs[data.tokens]
-  )
+  np.testing.assert_array_equal(wide.inputs[wide.mask], data.inputs[data.mask])
 
 
 @pytest.mark.parametrize("digits", [20, 40, 80])

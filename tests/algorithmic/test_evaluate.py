@@ -104,12 +104,12 @@ def test_equals_a_count_by_hand(seed, batch_size):
     return np.stack([answers[row.tobytes()] for row in inputs])
 
   # Equal questions get equal guesses, also in the count by hand.
-  predicted = lookup(batch.inputs, batch.tokens)
+  predicted = lookup(batch.inputs, batch.mask)
   sequences = tokens = masked = 0
   for row in range(25):
     wrong = 0
     for column in range(batch.inputs.shape[1]):
-      if batch.mask[row, column]:
+      if batch.loss_mask[row, column]:
         masked += 1
         hit = predicted[row, column] == batch.targets[row, column]
         tokens += int(hit)

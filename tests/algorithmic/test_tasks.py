@@ -105,7 +105,7 @@ def test_batch_has_the_promised_types(task):
   batch = draw(task, [3, 1, 7])
   shape = (3, task.sequence_length(7))
   assert batch.inputs.dtype == batch.targets.dtype == np.int32
-  assert batch.mask.dtype == batch.tokens.dtype == bool
+  assert batch.loss_mask.dtype == batch.mask.dtype == bool
   assert all(field.shape == shape for field in batch[:4])
   assert batch.digits.dtype == np.int32
   np.testing.assert_array_equal(batch.digits, [3, 1, 7])
@@ -115,12 +115,12 @@ def test_batch_has_the_promised_types(task):
 @pytest.mark.parametrize("shift", [True, False])
 def test_only_masked_positions_are_unknown(task, shift):
   batch = draw(task, np.resize(range(1, 21), 500), shift=shift)
-  np.testing.assert_array_equal(batch.mask, batch.inputs == layout.MASK)
-  np.testing.assert_array_equal(batch.tokens, batch.inputs != layout.PAD)
-  known = ~batch.mask
+  np.testing.assert_array_equal(batch.loss_mask, batch.inputs == layout.MASK)
+  np.testing.assert_array_equal(batch.mask, batch.inputs != layout.PAD)
+  known = ~batch.loss_mask
   np.testing.assert_array_equal(batch.inputs[known], batch.targets[known])
   assert not (batch.targets == layout.MASK).any()
-  assert (batch.mask.sum(axis=1) >= 1).all()
+  assert (batch.loss_mask.sum(axis=1) >= 1).all()
   assert batch.targets.min() >= 0
   assert batch.targets.max() < task.vocab_size == 16
 
@@ -128,14 +128,14 @@ def test_only_masked_positions_are_unknown(task, shift):
 @every_task
 def test_real_tokens_are_contiguous(task):
   batch = draw(task, np.resize(range(1, 21), 500), width=300)
-  starts = np.diff(batch.tokens.astype(int), axis=1, prepend=0) == 1
+  starts = np.diff(batch.mask.astype(int), axis=1, prepend=0) == 1
   np.testing.assert_array_equal(starts.sum(axis=1), 1)
 
 
 @every_task
 def test_sequence_length_is_reached_and_never_exceeded(task):
   for digits in (1, 2):
-    lengths = draw(task, np.full(512, digits), width=99).tokens.sum(axis=1)
+    lengths = draw(task, np.full(512, digits), width=99).mask.sum(axis=1)
     assert lengths.max() == task.sequence_length(digits)
 
 
@@ -143,12 +143,12 @@ def test_sequence_length_is_reached_and_never_exceeded(task):
 def test_shift_moves_the_sample_and_nothing_else(task):
   still = draw(task, np.full(200, 4), width=60, shift=False)
   moved = draw(task, np.full(200, 4), width=60)
-  assert still.tokens[:, 0].all()
-  offsets = moved.tokens.argmax(axis=1)
+  assert still.mask[:, 0].all()
+  offsets = moved.mask.argmax(axis=1)
   assert len(set(offsets)) > 10
-  assert moved.tokens[:, -1].any()
+  assert moved.mask[:, -1].any()
   for row, offset in enumerate(offsets):
-    for name in ("inputs", "targets", "mask", "tokens"):
+    for name in ("inputs", "targets", "loss_mask", "mask"):
       rolled = np.roll(getattr(still, name)[row], offset)
       np.testing.assert_array_equal(getattr(moved, name)[row], rolled)
 
@@ -207,7 +207,7 @@ def test_impossible_batches_are_refused(digits, options, message):
 @pytest.mark.parametrize("name", ["palin", "reverse_string", "copy"])
 def test_inputs_never_contain_the_answer(name):
   batch = draw(TASKS[name], np.full(300, 12))
-  assert (batch.inputs[batch.mask] == layout.MASK).all()
+  assert (batch.inputs[batch.loss_mask] == layout.MASK).all()
   # Besides the question's 12 digits the input holds no other digit.
   np.testing.assert_array_equal((batch.inputs < 10).sum(axis=1), 12)
   np.testing.assert_array_equal((batch.targets < 10).sum(axis=1), 24)
@@ -216,15 +216,15 @@ def test_inputs_never_contain_the_answer(name):
 @pytest.mark.parametrize("name", ["reduce", "dyck", "stack_manipulation"])
 def test_number_of_masks_does_not_tell_the_answers_length(name):
   batch = draw(TASKS[name], np.full(2000, 10))
-  np.testing.assert_array_equal(batch.mask.sum(axis=1), 10)
-  answer = (batch.mask & (batch.targets != layout.PAD)).sum(axis=1)
+  np.testing.assert_array_equal(batch.loss_mask.sum(axis=1), 10)
+  answer = (batch.loss_mask & (batch.targets != layout.PAD)).sum(axis=1)
   assert len(set(answer)) >= 6
 
 
 def test_number_of_masks_does_not_tell_the_target_digits_of_reduce():
   task = TASKS["reduce by target"]
   batch = draw(task, np.resize(range(1, 17), 4000))
-  digits = batch.digits[batch.mask.sum(axis=1) == 20]
+  digits = batch.digits[batch.loss_mask.sum(axis=1) == 20]
   assert len(set(digits)) >= 5
 
 
@@ -251,13 +251,13 @@ def test_fib_numbers_have_all_lengths_and_digits():
 @pytest.mark.parametrize("name", ["parity", "even_pairs"])
 def test_verdicts_are_balanced(name):
   batch = draw(TASKS[name], np.full(4000, 8))
-  assert abs(batch.targets[batch.mask].mean() - 0.5) < 0.05
+  assert abs(batch.targets[batch.loss_mask].mean() - 0.5) < 0.05
 
 
 @pytest.mark.parametrize("name", ["cycle_navigation", "modular_arithmetic"])
 def test_all_five_answers_occur(name):
   batch = draw(TASKS[name], np.full(4000, 8))
-  shares = np.bincount(batch.targets[batch.mask], minlength=5) / 4000
+  shares = np.bincount(batch.targets[batch.loss_mask], minlength=5) / 4000
   assert len(shares) == 5
   assert shares.min() > 0.1
 
@@ -267,5 +267,5 @@ def test_show_prints_padding_and_predictions():
   batch = draw(task, [2], width=10, shift=False)
   batch.inputs[0, 1:3] = 4, 7
   guess = np.full(10, 9)
-  shown = task.show(batch.inputs[0], guess, batch.mask[0])
+  shown = task.show(batch.inputs[0], guess, batch.loss_mask[0])
   assert shown == "_47_MME...\n_47_99E..."

@@ -5,14 +5,14 @@ import json
 from benchmarks import bars
 from benchmarks import report as bench_report
 from benchmarks.candidate import QUICK, Result
-from nam_jax.training import run_dir
+from nam_jax.training import whole_files
 
 
 def write(folder, **files):
   """Writes the files, named without .json; bytes are written as they are."""
   folder.mkdir(parents=True, exist_ok=True)
   for name, content in files.items():
-    run_dir.write_json(folder / f"{name}.json", content)
+    whole_files.write_json(folder / f"{name}.json", content)
   return folder
 
 

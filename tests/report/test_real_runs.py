@@ -18,7 +18,7 @@ from fewshot.config import FewShotConfig
 from lra_tasks.run import LRAConfig
 from nam_jax import training
 from nam_jax.models import registry
-from nam_jax.training import run_dir
+from nam_jax.training import whole_files
 from report import find, page
 from tests import (
   project_tree,
@@ -107,6 +107,6 @@ def test_command_in_the_page_makes_the_same_run(
 )
 def test_saved_config_is_the_config(tmp_path, fields, cls):
   config = training.from_config_dict(fields, cls)
-  run_dir.write_json(tmp_path / "config.json", dataclasses.asdict(config))
+  whole_files.write_json(tmp_path / "config.json", dataclasses.asdict(config))
   again = saved.get_config(str(tmp_path / "config.json"))
   assert training.from_config_dict(again, cls) == config

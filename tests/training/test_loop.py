@@ -58,7 +58,7 @@ def test_run_learns_and_selects_the_best_evaluation(finished):
   rows = [row for row in result.history if row["kind"] == "eval"]
   assert rows[-1]["loss"] < rows[0]["loss"]
   best = max(rows, key=lambda row: (row["accuracy"], row["step"]))
-  assert result.best_step == best["step"]
+  assert result.best.step == best["step"]
   results = json.loads((workdir / "results.json").read_text())
   assert results["best"]["accuracy"] == best["accuracy"]
   assert {"python", "nam_jax", "jax", "flax", "numpy"} <= set(
@@ -79,9 +79,9 @@ def test_tensorboard_events_are_written(finished):
 def test_best_and_last_state_can_be_loaded(finished):
   workdir, result = finished
   config = toy.make_config(tensorboard=True)
-  best = training.load_best(config, workdir, toy.init_fn)
-  assert int(best.step) == result.best_step
-  last = training.load_newest(config, workdir, toy.init_fn)
+  best = training.load(config, workdir, toy.init_fn).best
+  assert int(best.step) == result.best.step
+  last = training.load(config, workdir, toy.init_fn).state
   assert toy.digest(last) == toy.digest(result.state)
 
 
@@ -92,7 +92,7 @@ def test_finished_run_is_not_trained_again(finished, capsys):
   assert "continuing the run" in capsys.readouterr().out
   assert toy.digest(again.state) == toy.digest(result.state)
   assert again.history == result.history
-  assert again.best_step == result.best_step
+  assert again.best.step == result.best.step
   assert _files(workdir / "checkpoints") == before
 
 
@@ -107,7 +107,7 @@ def test_another_config_is_refused_and_nothing_changes(finished):
   with pytest.raises(training.UserError, match=message):
     toy.run(workdir, config)
   with pytest.raises(training.UserError, match=message):
-    training.load_best(config, workdir, toy.init_fn)
+    training.load(config, workdir, toy.init_fn)
   assert _files(workdir) == before
 
 
@@ -131,7 +131,7 @@ def test_unwritable_workdir_is_one_line(tmp_path):
 
 def test_folder_without_a_run_cannot_be_tested(tmp_path):
   with pytest.raises(training.UserError, match="holds no run"):
-    training.load_best(toy.make_config(), tmp_path, toy.init_fn)
+    training.load(toy.make_config(), tmp_path, toy.init_fn)
 
 
 def _fragile_loss(params, extra, batch, key):
@@ -163,7 +163,7 @@ def test_non_finite_step_stops_the_run_and_is_not_saved(
   with pytest.raises(training.TrainingDiverged, match=message):
     toy.run(tmp_path, config, _fragile_loss, source)
   assert _steps(tmp_path) == [5]
-  best = training.load_best(config, tmp_path, toy.init_fn)
+  best = training.load(config, tmp_path, toy.init_fn).best
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(best))
 
 
@@ -178,9 +178,9 @@ def test_newest_two_and_the_best_checkpoint_are_kept(tmp_path):
     toy.make_batch_fn(config),
     lambda state: {"accuracy": next(scores)},
   )
-  assert result.best_step == 8  # of equals the later
+  assert result.best.step == 8  # of equals the later
   assert _steps(tmp_path) == [8, 9, 12]
-  best = training.load_best(config, tmp_path, toy.init_fn)
+  best = training.load(config, tmp_path, toy.init_fn).best
   assert int(best.step) == 8
   rows = (tmp_path / "metrics.jsonl").read_text().splitlines()
   assert json.loads(rows[-1])["accuracy"] is None
@@ -199,7 +199,7 @@ def test_small_is_best_in_min_mode(tmp_path):
     toy.make_batch_fn(config),
     lambda state: {"accuracy": next(scores)},
   )
-  assert result.best_step == 2
+  assert result.best.step == 2
   assert _steps(tmp_path) == [2, 4]
 
 

@@ -131,12 +131,11 @@ def run(workdir, config, loss=loss_fn, source=None):
   source = source or make_batch_fn(config)
   evaluate = make_evaluate(config)
   result = training.fit(config, workdir, init_fn, loss, source, evaluate)
-  best = training.load_best(config, workdir, init_fn)
   training.write_results(
     workdir,
     {
-      "best_step": result.best_step,
-      "best": evaluate(best),
+      "best_step": int(result.best.step),
+      "best": evaluate(result.best),
       "digest": digest(result.state),
     },
   )
