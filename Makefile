@@ -24,9 +24,9 @@ train: $(INSTALLED) ## train a small NAM Turing machine (ARGS="..." is passed on
 	$(PY) train_algorithmic.py $(ARGS)
 
 report: $(INSTALLED) ## show all runs beside the paper's in runs/report.html
-	$(PY) -m nam_jax.report runs $(ARGS)
+	$(PY) -m report runs $(ARGS)
 
-bench: $(INSTALLED) ## time the library, in minutes (ARGS="--help" for options)
+bench: $(INSTALLED) ## time the library, in minutes (ARGS=--check: goals)
 	$(PY) -m benchmarks $(ARGS)
 
 docs: $(INSTALLED) ## renew docs/api.md from the docstrings
@@ -37,8 +37,7 @@ notebooks: $(INSTALLED) ## run all notebooks again, in minutes (ARGS="FILE.py")
 
 test: export JAX_PLATFORMS ?= cpu
 test: lint ## check the style, then run the tests (ARGS="-k foo" selects)
-	$(if $(ARGS),,$(PY) -m pytest -q -m speed)
-	$(PY) -m pytest -q $(or $(ARGS),-m "not speed" -n $(WORKERS) --dist worksteal)
+	$(PY) -m pytest -q $(or $(ARGS),-n $(WORKERS) --dist worksteal)
 
 lint: $(INSTALLED) ## check style and formatting
 	$(PY) -m ruff check --quiet --output-format concise .

@@ -1,4 +1,4 @@
-"""What takes part in a race, what is known of it, and what comes out."""
+"""The candidates of a race and their results."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import jax
 
 from benchmarks import flops, timing
 
-# Of the machine's memory: a candidate that needs more does not run.
+# Share of the machine's memory; a candidate that needs more does not run.
 _MEMORY_SHARE = 0.6
 # Until the threads of the candidate before have stopped waiting for work.
 _PAUSE = 0.01
@@ -21,7 +21,7 @@ class Settings(NamedTuple):
   sizes: tuple[int, ...] = (256, 512, 1024, 2048, 4096, 8192, 16384)
   heads: tuple[int, int, int] = (2, 4, 64)  # batch, heads, width of a head
   machine: tuple[int, int, int] = (128, 39, 64)  # batch, tokens, width
-  lra: tuple[str, int] = ("cifar10", 1024)  # config file, tokens
+  lra: tuple[tuple[str, int], ...] = (("cifar10", 1024),)  # config, tokens
   attentions: tuple[str, ...] = (
     "softmax",
     "linear",
@@ -40,7 +40,7 @@ QUICK = Settings(
   sizes=(64, 128),
   heads=(1, 2, 16),
   machine=(4, 7, 16),
-  lra=("pathfinder", 16),
+  lra=(("pathfinder", 16),),
   attentions=("softmax", "nam"),
   episodes=20,
   tokens=20,

@@ -9,8 +9,8 @@ import jax
 
 import nam_jax
 from benchmarks import peers
-from benchmarks.bars import Bar
 from benchmarks.candidate import Result, Settings
+from benchmarks.goals import Goal
 from command_line import tables
 
 HEADER = (
@@ -74,25 +74,20 @@ def _notes(races) -> list[str]:
   return notes
 
 
-def bars_as_text(bars: Sequence[Bar]) -> str:
-  """The bars, with what was measured and whether it is enough."""
-  verdict = {True: "holds", False: "DOES NOT HOLD", None: "not measured"}
-  rows = [("bar", "value", "must be", "")]
-  for bar in bars:
-    must = f"{'<=' if bar.at_most else '>='} {bar.bar:g}"
-    value = "-" if bar.value is None else f"{bar.value:.2f}"
-    rows.append((bar.name, value, must, verdict[bar.holds]))
+def goals_as_text(goals: Sequence[Goal]) -> str:
+  """The goals, what was measured, and which are met."""
+  rows = [("goal", "value", "aim", ""), *(goal.cells() for goal in goals)]
   return tables.as_text(rows, markdown=False)
 
 
 def as_json(
-  settings: Settings, races: Sequence[Sequence[Result]], bars: Sequence[Bar]
+  settings: Settings, races: Sequence[Sequence[Result]], goals: Sequence[Goal]
 ) -> dict[str, Any]:
   """Everything, for a file.
 
   Returns:
     `machine` and `settings`; `results`, a list with the fields of `Result`;
-    `bars`, a list with the fields of `Bar` and `holds`.
+    `goals`, a list with the fields of `Goal` and `met`.
   """
   return {
     "machine": {
@@ -106,5 +101,5 @@ def as_json(
     },
     "settings": settings._asdict(),
     "results": [r._asdict() for race in races for r in race],
-    "bars": [bar._asdict() | {"holds": bar.holds} for bar in bars],
+    "goals": [goal._asdict() | {"met": goal.met} for goal in goals],
   }

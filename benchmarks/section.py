@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
+from benchmarks.goals import Goal
 from report import html
 from report.run import Kind, Run, number
 
-_PROMISES = ("promise", "measured", "must be", "")
-_VERDICTS = {True: "holds", False: "does not hold", None: "not measured"}
+_GOALS = ("goal", "measured", "aim", "")
 _TIMES = ("group", "what", "candidate", "tokens or episodes", "ms")
 _TIMES += ("compilation s", "temporary MiB", "GFLOP")
 
@@ -17,7 +17,7 @@ _TIMES += ("compilation s", "temporary MiB", "GFLOP")
 class Facts(NamedTuple):
   """What results.json says, as cells of the tables."""
 
-  promises: list[list[str]]
+  goals: list[list[str]]
   times: list[list[str]]
   skipped: list[str]
   settings: dict[str, Any]
@@ -27,7 +27,7 @@ def read(results: dict[str, Any]) -> Facts:
   """The facts in results.json."""
   raced = results["results"]
   return Facts(
-    [_promise(bar) for bar in results["bars"]],
+    [_goal(**goal) for goal in results["goals"]],
     [_time(r) for r in raced if r["skipped"] is None],
     [
       f"{r['name']}, {r['task']}, {r['size']}: it {r['skipped']}"
@@ -39,26 +39,24 @@ def read(results: dict[str, Any]) -> Facts:
 
 
 def show(runs: Sequence[Run]) -> list[Element]:
-  """What holds and, on request, every time."""
+  """Which goals are met and, on request, every time."""
   shown = []
   for run in runs:
     facts = run.facts
-    caption = f"{run.name}: the library's promises"
-    shown.append(html.table(caption, _PROMISES, facts.promises, texts=1))
+    caption = f"{run.name}: goals, met and missed"
+    shown.append(html.table(caption, _GOALS, facts.goals, texts=1))
     times = html.table("Fastest round of each", _TIMES, facts.times, texts=3)
     skipped = [html.element("p", f"Skipped: {line}") for line in facts.skipped]
     title = f"{run.name}: all {len(facts.times)} times"
     shown.append(html.details(title, times, *skipped))
     settings = html.element("pre", json.dumps(facts.settings, indent=2))
     shown.append(html.details(f"{run.name}: settings", settings))
-  note = "Promises are for the default sizes; --quick only shows that it runs."
+  note = "The goals are for the default sizes; --quick only shows that it runs."
   return [*shown, html.element("p", note, class_="note")]
 
 
-def _promise(bar):
-  limit = f"{'at most' if bar['at_most'] else 'at least'} {bar['bar']:g}"
-  verdict = _VERDICTS[bar["holds"]]
-  return [str(bar["name"]), number(bar["value"], ".2f"), limit, verdict]
+def _goal(met, **fields):
+  return Goal(**fields).cells()
 
 
 def _time(r):
@@ -77,7 +75,7 @@ def _time(r):
 
 KIND = Kind(
   "Speed",
-  frozenset({"machine", "settings", "results", "bars"}),
+  frozenset({"machine", "settings", "results", "goals"}),
   frozenset(),
   lambda config_file, folder, config: "make bench  # and the settings above",
   read,

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import nam_jax
-from benchmarks import candidate, lra_speed
+from benchmarks import candidate, lra_step
 from benchmarks.candidate import Candidate, Result, Settings
 from fewshot import episodes, evaluate, heads
 
@@ -17,13 +17,13 @@ LRA_BATCH = 2
 
 def lra(settings: Settings) -> Iterator[list[Result]]:
   """A training step of the benchmark's network with each attention."""
-  file, length = settings.lra
-  racing = {}
-  for name in settings.attentions:
-    step = lra_speed.make_step(file, length, name, LRA_BATCH)
-    racing[name] = Candidate(step.run, step.compile_seconds, step.temporary_mib)
-  task = f"{file}, training step"
-  yield candidate.measure("lra", task, length, racing, settings)
+  for file, length in settings.lra:
+    racing = {
+      name: lra_step.make_step(file, length, name, LRA_BATCH)
+      for name in settings.attentions
+    }
+    task = f"{file}, training step"
+    yield candidate.measure("lra", task, length, racing, settings)
 
 
 def fewshot(settings: Settings) -> Iterator[list[Result]]:

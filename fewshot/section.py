@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 from fewshot import paper
-from report import commands, html
-from report.run import Kind, Run, duration, number
+from report import html
+from report.run import Kind, Run, command, duration, number
 
 _COLUMNS = {
   "both": "Both\u00a0%",
@@ -34,7 +34,7 @@ class Head(NamedTuple):
 
 
 class Facts(NamedTuple):
-  """What results.json says."""
+  """The part of results.json that is shown."""
 
   data: str
   backbone: str
@@ -122,7 +122,8 @@ KIND = Kind(
   "Few-shot learning",
   frozenset({"data", "backbone", "stage1", "shots"}),
   frozenset({"data", "backbone", "stage1"}),
-  commands.training("train_fewshot.py", "--workdir", "data"),
+  command("train_fewshot.py", "data", generated=("glyphs",)),
   read,
   show,
+  stage_keys=frozenset({"settings"}),
 )

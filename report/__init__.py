@@ -1,6 +1,6 @@
-"""One HTML page about all runs below a folder: `python -m nam_jax.report`.
+"""One HTML page about all runs below a folder: `python -m report`.
 
-`find` reads the folders, a module for each kind of run (`algorithmic`, `lra`,
-`fewshot`, `bench`) makes its tables, `curves` draws, `page` puts it together.
-The page needs nothing but itself: no network, no scripts.
+`find` reads the folders; the `section.py` of every experiment says how its runs
+are recognised and shown; `pictures` draws; `page` puts it all together. The
+page is one file: no network, no scripts.
 """

@@ -1,57 +1,39 @@
 """Makes one HTML page of all runs below a folder.
 
-  python -m nam_jax.report runs
-  python -m nam_jax.report runs/table --output=table.html
+  python -m report runs
+  python -m report runs/table --output=table.html
 
 The page has the numbers of every results.json beside the paper's, learning
-curves of every metrics.jsonl, the pictures the runs left, versions, configs,
-and the commands that make the runs again. It is one file that needs no
-network. Runs without results.json are shown as not finished. Files that cannot
-be used are named in the page and here, and do not stop the rest.
+curves of every metrics.jsonl, the runs' own pictures, versions, configs, and
+the commands that repeat the runs. It is one file that needs no network. Runs
+without results.json are shown as not finished. Files that cannot be used are
+named in the page and here, and do not stop the rest.
 """
 
-import argparse
 import datetime
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from command_line import tool
 from nam_jax.training import whole_files
 from report import find, page, pictures
 
 
-class _Parser(argparse.ArgumentParser):
-  """Complains in one line."""
-
-  def error(self, message):
-    self.exit(2, f"error: {message}\n")
-
-
-def make_parser() -> argparse.ArgumentParser:
-  """The options."""
-  parser = _Parser(
-    prog="python -m nam_jax.report",
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-    allow_abbrev=False,
-  )
+def main(argv: Sequence[str]) -> None:
+  """Writes the page that argv asks for."""
+  parser = tool.make_parser(__doc__, "python -m report")
   parser.add_argument("folder", type=Path, help="with runs at any depth")
   parser.add_argument(
     "--output",
     type=Path,
     help="file of the page (default: report.html in the folder)",
   )
-  return parser
-
-
-def main(argv: Sequence[str]) -> None:
-  """Writes the page that argv asks for."""
-  parser = make_parser()
   options = parser.parse_args(argv)
   folder, output = options.folder, options.output
   output = output or folder / "report.html"
   if not folder.is_dir():
-    parser.error(f"{folder} is no folder; give one with runs in it")
+    parser.error(f"{folder} is not a folder; give one with runs in it")
   found = find.find(folder)
   for problem in found.problems:
     print(f"warning: {problem}", file=sys.stderr)

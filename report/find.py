@@ -1,25 +1,14 @@
-"""Finds and reads the runs below a folder; what is broken is only named."""
+"""Finds and reads the runs below a folder; broken files are only named."""
 
+import importlib
 import json
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import algorithmic.section
-import benchmarks.section
-import fewshot.section
-import lra_tasks.section
-from report import other
-from report.run import FOREIGN, Curve, Run, is_number
+from report.run import FOREIGN, OTHER, Curve, Kind, Run, is_number
 
-# In the order of the page.
-KINDS = (
-  algorithmic.section.KIND,
-  lra_tasks.section.KIND,
-  fewshot.section.KIND,
-  benchmarks.section.KIND,
-  other.KIND,
-)
+_CHECKOUT = Path(__file__).resolve().parents[1]
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -31,17 +20,29 @@ class Found(NamedTuple):
   problems: list[str]
 
 
+def kinds() -> list[Kind]:
+  """The `KIND` of every folder's `section.py`, by title."""
+  modules = (
+    importlib.import_module(f"{path.parent.name}.section")
+    for path in _CHECKOUT.glob("*/section.py")
+  )
+  return sorted((module.KIND for module in modules), key=lambda k: k.title)
+
+
 def find(root: Path) -> Found:
   """Reads every results.json and metrics.jsonl below root."""
-  problems, configs = [], {}
+  problems, configs, known = [], {}, kinds()
+  stage_kinds: dict[Path, Kind] = {}
   curves: dict[Path, dict[str, Curve]] = {}
   for folder in _folders(root, problems):
     config = _read_object(folder / "config.json", root, problems) or {}
     rows = _read_rows(folder, root, problems)
-    # A stage of few-shot learning is a folder inside its run's.
-    is_stage = "settings" in config and folder != root
-    owner, stage = (folder.parent, folder.name) if is_stage else (folder, "")
-    if not is_stage:
+    # A stage is a folder inside its run's.
+    stage_of = _first(known, "stage_keys", config) if folder != root else None
+    owner, stage = (folder.parent, folder.name) if stage_of else (folder, "")
+    if stage_of:
+      stage_kinds[owner] = stage_of
+    else:
       configs[folder] = config
     found = curves.setdefault(owner, {})
     if rows is not None:
@@ -49,7 +50,16 @@ def find(root: Path) -> Found:
   runs = []
   for folder in sorted(curves):
     anchor, config = f"run-{len(runs) + 1}", configs.get(folder, {})
-    run = _make_run(folder, config, curves[folder], anchor, root, problems)
+    results = _read_object(folder / "results.json", root, problems)
+    kind = (
+      _first(known, "results_keys", results or {})
+      or stage_kinds.get(folder)
+      or _first(known, "config_keys", config)
+      or OTHER
+    )
+    run = _make_run(
+      folder, kind, config, results, curves[folder], anchor, root, problems
+    )
     if run:
       runs.append(run)
   return Found(runs, problems)
@@ -65,9 +75,16 @@ def _folders(root, problems):
       yield Path(folder)
 
 
-def _make_run(folder, config, curves, anchor, root, problems):
-  results = _read_object(folder / "results.json", root, problems)
-  kind, facts = _kind(results or {}, config, curves), None
+def _first(known, field, content):
+  """The first kind whose keys, if it has any, are all in content."""
+  for kind in known:
+    if (keys := getattr(kind, field)) and keys <= content.keys():
+      return kind
+  return None
+
+
+def _make_run(folder, kind, config, results, curves, anchor, root, problems):
+  facts = None
   if results is not None:
     file = _name(folder / "results.json", root)
     try:
@@ -93,20 +110,8 @@ def _make_run(folder, config, curves, anchor, root, problems):
   )
 
 
-def _kind(results, config, curves):
-  for kind in KINDS[:-1]:
-    if kind.results_keys <= results.keys():
-      return kind
-  if set(curves) - {""}:
-    return section.KIND
-  for kind in KINDS[:-1]:
-    if kind.config_keys and kind.config_keys <= config.keys():
-      return kind
-  return other.KIND
-
-
 def _read_object(path, root, problems) -> dict[str, Any] | None:
-  """The object in a JSON file; None if there is no file, or no object."""
+  """The object in a JSON file; None without a file or an object."""
   try:
     content = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(content, dict):
@@ -162,7 +167,7 @@ def _read_pictures(folder, root, problems) -> dict[str, bytes]:
     if content.startswith(_PNG):
       pictures[path.name] = content
     else:
-      problems.append(f"{_name(path, root)}: it is no PNG picture")
+      problems.append(f"{_name(path, root)}: it is not a PNG picture")
   return pictures
 
 

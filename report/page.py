@@ -8,33 +8,32 @@ from xml.etree.ElementTree import Element
 
 from nam_jax import version
 from report import html, pictures
-from report.find import KINDS, Found
+from report.find import Found
 from report.html import element
 from report.run import Kind, Run, duration, number
 
 
 def build(root: Path, found: Found, now: datetime.datetime) -> str:
   """The page about what was found below root."""
-  kinds = [k for k in KINDS if any(r.kind is k for r in found.runs)]
+  kinds = sorted({run.kind.title: run.kind for run in found.runs}.items())
+  kinds = [kind for _, kind in kinds]
   title = f"Report on {root}"
   content = [
     element("h1", title),
-    element("p", _summary(found.runs, now)),
+    element("p", _summary(kinds, found.runs, now)),
     *_problems(found.problems),
     _contents(kinds, found.runs),
   ]
   for kind in kinds:
     runs = [run for run in found.runs if run.kind is kind]
-    content.append(_section(kind, runs, f"kind-{KINDS.index(kind)}"))
+    content.append(_section(kind, runs, f"kind-{kinds.index(kind)}"))
   content.append(_environment(found.runs))
   return html.document(title, element("main", *content))
 
 
-def _summary(runs, now):
+def _summary(kinds, runs, now):
   counts = [
-    f"{kind.title}: {count}"
-    for kind in KINDS
-    if (count := sum(run.kind is kind for run in runs))
+    f"{kind.title}: {sum(run.kind is kind for run in runs)}" for kind in kinds
   ]
   unfinished = sum(not run.finished for run in runs)
   return (
@@ -63,7 +62,7 @@ def _contents(kinds, runs):
       for run in runs
       if run.kind is kind
     ]
-    title = html.links([(kind.title, f"kind-{KINDS.index(kind)}")])
+    title = html.links([(kind.title, f"kind-{kinds.index(kind)}")])
     items.append(element("li", title, element("ul", *entries)))
   items.append(element("li", html.links([("Environment", "environment")])))
   nav = element("nav", element("h2", "Contents"), element("ul", *items))
@@ -100,7 +99,7 @@ def _unfinished(runs) -> Iterator[Element]:
 
 
 def _article(run):
-  """The run's own part: pictures, how to make it again, config."""
+  """The part of one run: pictures, command, config."""
   content = [
     element("h3", run.name, _mark(run), id=run.anchor),
     *pictures.left_behind(run),
@@ -112,7 +111,7 @@ def _article(run):
   else:
     command = "" if run.curves else run.kind.command("", "", {})
   if command:
-    verb = "make the run again" if run.finished else "continue the run"
+    verb = "repeat the run" if run.finished else "continue the run"
     content += [
       element("p", f"From the checkout, to {verb}:"),
       element("pre", command),

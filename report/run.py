@@ -1,12 +1,13 @@
-"""What is known of a run, and what is to be known of a kind of runs."""
+"""A run, a kind of runs, and how their numbers are written."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-# What a file with other content than a run's raises when it is read.
+# What reading a file that some other program wrote may raise.
 FOREIGN = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
@@ -56,12 +57,44 @@ class Kind(NamedTuple):
   # Keys that results.json and config.json of such a run have, not others'.
   results_keys: frozenset[str]
   config_keys: frozenset[str]
-  # (config.json, folder, the run's config) -> the command that makes the run.
+  # (config.json, folder, the run's config) -> the command that repeats the run.
   command: Callable[[str, str, dict[str, Any]], str]
   # results.json -> what the tables need; raises one of FOREIGN.
   read: Callable[[dict[str, Any]], Any]
   # Tables and pictures of all finished runs.
   show: Callable[[Sequence[Run]], list[Element]]
+  # Keys of the config.json of a stage, which is a folder inside a run's.
+  stage_keys: frozenset[str] = frozenset()
+
+
+def _unknown(results):
+  raise ValueError("unknown keys" if results else "empty")
+
+
+# Runs of other scripts with the same engine: their curves alone.
+OTHER = Kind(
+  "Other runs", frozenset(), frozenset(), lambda *_: "", _unknown, lambda _: []
+)
+
+
+def command(
+  script: str, data_field: str = "", generated: Sequence[str] = ()
+) -> Callable[[str, str, dict[str, Any]], str]:
+  """A `Kind.command` for a training script.
+
+  Args:
+    script: its file.
+    data_field: field of the config that names the data, "" if none is read.
+    generated: names of data that need no --data_dir.
+  """
+
+  def make(config_file: str, folder: str, config: dict[str, Any]) -> str:
+    words = [f"--config=configs/saved.py:{config_file}", f"--workdir={folder}"]
+    if data_field and config.get(data_field) not in (*generated, None):
+      words.append("--data_dir=DIR")
+    return " \\\n  ".join([f"python {script}", *map(shlex.quote, words)])
+
+  return make
 
 
 def by_config(runs: Iterable[Run]) -> list[list[Run]]:

@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks import bars
+from benchmarks import goals
 from benchmarks import report as bench_report
 from benchmarks.candidate import QUICK, Result
 from nam_jax.training import whole_files
@@ -136,7 +136,7 @@ def bench(folder):
     Result("causal", "forward", 64, "memory_chunked", 0.125, 1.0, 3.5, 10**9),
     Result("causal", "forward", 64, "torch loop", skipped="is too slow"),
   ]
-  judged = bars.judge(races, [64])
+  judged = goals.judge(races, [64])
   write(folder, results=bench_report.as_json(QUICK, [races], judged))
 
 

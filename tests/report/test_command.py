@@ -30,7 +30,7 @@ def test_page_goes_into_the_folder_or_where_it_is_told(tmp_path, capsys):
 
 def test_folder_without_runs_is_refused_in_one_line(tmp_path, capsys):
   assert "holds no run" in refused(capsys, tmp_path)
-  assert "is no folder" in refused(capsys, tmp_path / "absent")
+  assert "is not a folder" in refused(capsys, tmp_path / "absent")
   assert list(tmp_path.iterdir()) == []
   assert "required: folder" in refused(capsys)
 
@@ -45,11 +45,11 @@ def test_page_that_cannot_be_written_is_refused(tmp_path, capsys):
 
 def test_module_runs_and_helps():
   process = subprocess.run(
-    [sys.executable, "-m", "nam_jax.report", "--help"],
+    [sys.executable, "-m", "report", "--help"],
     cwd=project_tree.ROOT,
     capture_output=True,
     text=True,
   )
   assert process.returncode == 0
   assert "--output" in process.stdout
-  assert "python -m nam_jax.report runs" in process.stdout
+  assert "python -m report runs" in process.stdout

@@ -23,7 +23,7 @@ from tests.report import folders
     ("metrics.jsonl", b"a\nb\nc\n", "3 of 3 lines hold no metrics"),
     ("metrics.jsonl", b'{"step": "x", "kind": 1}\n', "1 of 1 lines"),
     ("metrics.jsonl", b"[1]\n", "1 of 1 lines"),
-    ("picture.png", b"GIF89a", "no PNG"),
+    ("picture.png", b"GIF89a", "not a PNG"),
   ],
 )
 def test_unusable_file_is_named_and_the_rest_is_shown(

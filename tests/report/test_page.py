@@ -29,7 +29,7 @@ def full(tmp_path_factory):
 
 
 def test_head_says_what_the_folder_holds(full):
-  assert "7 runs (Algorithmic tasks: 3; Long Range Arena: 1;" in full.text
+  assert "7 runs (Algorithmic tasks: 3; Few-shot learning: 2;" in full.text
   assert "2 of them not finished. Made 2026-01-02 03:04 UTC" in full.text
   assert nam_jax.__version__ in full.text
 
@@ -62,9 +62,9 @@ def test_heads_stand_beside_the_papers_on_mini_imagenet_alone(full, tmp_path):
   assert "paper, NAM" not in build(tmp_path).text
 
 
-def test_benchmark_shows_promises_and_times(full):
+def test_benchmark_shows_goals_and_times(full):
   name = "time of plain scan / memory_chunked, forward, S=64"
-  assert full.row(name)[1:] == ["2.00", "at least 0.9", "holds"]
+  assert full.row(name)[1:] == ["2.00", "at least 0.9", "met"]
   row = full.row("causal", "forward", "memory_chunked")
   assert row[3:] == ["64", "125.00", "1.00", "3.5", "1.000"]
   assert "torch loop, forward, 64: it is too slow" in full.text
@@ -121,7 +121,7 @@ def test_without_matplotlib_only_what_is_drawn_here_is_missing(
   tmp_path, monkeypatch
 ):
   folders.algorithmic(tmp_path / "run", 1.0, 1.0, 1.0)
-  monkeypatch.setitem(sys.modules, "nam_jax.report.drawing", None)
+  monkeypatch.setitem(sys.modules, "report.drawing", None)
   monkeypatch.delattr(report, "drawing", raising=False)
   found = build(tmp_path)
   assert len(found.attributes("img", "src")) == 1

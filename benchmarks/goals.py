@@ -1,4 +1,4 @@
-"""What the library promises, as ratios that one run of the benchmark shows."""
+"""The ratios we aim for; one run of the benchmark shows which are met."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -44,28 +44,36 @@ MACHINES = (
   ("lstm, plain scan", "lstm", 1.0),
   ("nam_tm, torch loop", "nam_tm", 20.0),
 )
+LRA_TOKENS = 1024
 LRA = (("softmax", "nam", 10.0), ("linear", "nam", 1.0))
 EPISODES = 100.0  # as many in the time of one by a loop
 
 
-class Bar(NamedTuple):
-  """A promise and what was measured; None if it was not."""
+class Goal(NamedTuple):
+  """A ratio we aim for and the one measured; None if it was not."""
 
   name: str
   value: float | None
-  bar: float
+  goal: float
   at_most: bool = False
 
   @property
-  def holds(self) -> bool | None:
-    """Whether the promise is kept."""
+  def met(self) -> bool | None:
+    """Whether the goal is met; None if nothing was measured."""
     if self.value is None:
       return None
-    return self.value <= self.bar if self.at_most else self.value >= self.bar
+    return self.value <= self.goal if self.at_most else self.value >= self.goal
+
+  def cells(self) -> list[str]:
+    """Name, value, goal and verdict, for a table."""
+    verdict = {True: "met", False: "missed", None: "not measured"}[self.met]
+    value = "" if self.value is None else f"{self.value:.2f}"
+    aim = f"{'at most' if self.at_most else 'at least'} {self.goal:g}"
+    return [self.name, value, aim, verdict]
 
 
-def judge(results: Sequence[Result], sizes: Iterable[int]) -> list[Bar]:
-  """All bars; those of every length are for the sizes given."""
+def judge(results: Sequence[Result], sizes: Iterable[int]) -> list[Goal]:
+  """All goals; those for every length are for the sizes given."""
   found = {(r.group, r.task, r.name, r.size): r for r in results}
   return [
     *_forms(found, sizes),
@@ -75,19 +83,19 @@ def judge(results: Sequence[Result], sizes: Iterable[int]) -> list[Bar]:
   ]
 
 
-def _forms(found, sizes) -> Iterator[Bar]:
+def _forms(found, sizes) -> Iterator[Goal]:
   every = [
-    (*compared, dict.fromkeys(sizes, bar)) for *compared, bar in EVERYWHERE
+    (*compared, dict.fromkeys(sizes, goal)) for *compared, goal in EVERYWHERE
   ]
   for group, task, slow, fast, field, least in (*RATIOS, *every):
     what = "time" if field == "seconds" else "temporary memory"
-    for size, bar in least.items():
+    for size, goal in least.items():
       pair = (found.get((group, task, name, size)) for name in (slow, fast))
       title = f"{what} of {slow} / {fast}, {task}, S={size}"
-      yield Bar(title, _ratio(*pair, field), bar)
+      yield Goal(title, _ratio(*pair, field), goal)
 
 
-def _growth(found) -> Iterator[Bar]:
+def _growth(found) -> Iterator[Goal]:
   short, long = GROWTH
   for group, name in NAM_FORMS:
     for task in ("forward", GRADIENT):
@@ -101,27 +109,29 @@ def _growth(found) -> Iterator[Bar]:
           field,
         )
         title = f"{what} of {name}, {task}, S={long} / S={short}"
-        yield Bar(title, value, MOST_GROWTH, at_most=True)
+        yield Goal(title, value, MOST_GROWTH, at_most=True)
 
 
-def _machines(results) -> Iterator[Bar]:
+def _machines(results) -> Iterator[Goal]:
   by_name = {r.name: r for r in results if r.group == "machines"}
-  for slow, fast, bar in MACHINES:
+  for slow, fast, goal in MACHINES:
     value = _ratio(by_name.get(slow), by_name.get(fast), "seconds")
-    yield Bar(f"time of {slow} / {fast}, {GRADIENT}", value, bar)
+    yield Goal(f"time of {slow} / {fast}, {GRADIENT}", value, goal)
 
 
-def _steps(results) -> Iterator[Bar]:
-  steps = {r.name: r for r in results if r.group == "lra"}
-  for slow, fast, bar in LRA:
+def _steps(results) -> Iterator[Goal]:
+  steps = {
+    r.name: r for r in results if (r.group, r.size) == ("lra", LRA_TOKENS)
+  }
+  for slow, fast, goal in LRA:
     value = _ratio(steps.get(slow), steps.get(fast), "seconds")
-    yield Bar(f"time of {slow} / {fast}, a step on the LRA", value, bar)
+    yield Goal(f"time of {slow} / {fast}, a training step", value, goal)
   shots = [r for r in results if r.group == "fewshot"]
   value = None
   if shots:
     one, many = shots
     value = many.size * _ratio(one, many, "seconds")
-  yield Bar("few-shot episodes in the time of one by a loop", value, EPISODES)
+  yield Goal("few-shot episodes in the time of one by a loop", value, EPISODES)
 
 
 def _ratio(top: Result | None, bottom: Result | None, field) -> float | None:

@@ -1,0 +1,65 @@
+"""One training step on the Long Range Arena, for random tokens."""
+
+import importlib
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from benchmarks.candidate import Candidate
+from lra_tasks import run
+from lra_tasks.task import Task
+from nam_jax import training
+from nam_jax.training import state as state_lib
+
+# Vocabulary and classes of the task of each config file.
+SIZES = {
+  "cifar10": (256, 10),
+  "listops": (17, 10),
+  "text": (257, 2),
+  "matching": (257, 2),
+  "pathfinder": (256, 2),
+}
+
+
+def make_step(
+  file: str, length: int, attention: str, batch_size: int
+) -> Candidate:
+  """The step of a config file's preset "lra"; running it updates its state."""
+  module = importlib.import_module(f"configs.lra.{file}")
+  fields = module.get_config(f"{attention},lra").to_dict()
+  fields |= {"batch_size": batch_size, "task_kwargs": {}}
+  config = training.from_config_dict(fields, run.LRAConfig)
+  task = Task(config.task, *SIZES[file], length, file == "matching", *[()] * 3)
+  model = run.make_model(config, task)
+  experiment = run.Experiment(config, Path(), task, model)
+  optimizer = training.make_optimizer(config)
+  state = state_lib.create(experiment.init_fn, optimizer, config.seed)
+  loss_fn = training.classification.make_loss_fn(model)
+  step = training.make_train_step(loss_fn, optimizer, config)
+  batch = _random_batch(task, batch_size)
+  start = time.perf_counter()
+  compiled = step.lower(state, batch).compile()
+  compile_seconds = time.perf_counter() - start
+  states = [state]
+
+  def one_step():
+    states[0], _ = compiled(states[0], batch)
+    return jax.block_until_ready(states[0].params)
+
+  temporary = compiled.memory_analysis().temp_size_in_bytes / 2**20
+  return Candidate(one_step, compile_seconds, temporary)
+
+
+def _random_batch(task, batch_size):
+  rng = np.random.default_rng(0)
+  pair = [2] if task.is_pair else []
+  shape = (batch_size, *pair, task.max_length)
+  return training.place(
+    {
+      "inputs": rng.integers(1, task.vocab_size, shape, np.int32),
+      "mask": np.ones(shape, bool),
+      "label": rng.integers(0, task.num_classes, batch_size, np.int32),
+    }
+  )
