@@ -11,6 +11,7 @@ from benchmarks.candidate import Candidate
 from lra_tasks import run
 from lra_tasks.task import Task
 from nam_jax import training
+from nam_jax.training import classification
 from nam_jax.training import state as state_lib
 
 # Vocabulary and classes of the task of each config file.
@@ -36,7 +37,7 @@ def make_step(
   experiment = run.Experiment(config, Path(), task, model)
   optimizer = training.make_optimizer(config)
   state = state_lib.create(experiment.init_fn, optimizer, config.seed)
-  loss_fn = training.classification.make_loss_fn(model)
+  loss_fn = classification.make_loss_fn(model)
   step = training.make_train_step(loss_fn, optimizer, config)
   batch = _random_batch(task, batch_size)
   start = time.perf_counter()
