@@ -3,9 +3,9 @@
 A checkpoint is the folder checkpoints/<step>. Once orbax has written it, the
 file seal.json is added: the score of the evaluation at that step, the shapes of
 all arrays, and size and checksum of every file. A folder without a seal was cut
-short while it was written or removed, and is cleared away. One that does not
-fit its seal is damaged; it is moved to damaged/, and the run continues from the
-one before.
+short while it was written or removed, and is deleted. One that does not match
+its seal is damaged; it is moved to damaged/, and the run continues from the one
+before.
 """
 
 import json
@@ -54,7 +54,7 @@ class Checkpoints:
 
   @property
   def best_step(self) -> int | None:
-    """The step with the best selection metric, of equals the latest."""
+    """The step with the best selection metric, the latest of equals."""
     return _best(self._scores)
 
   def is_best(self, metric: float | None) -> bool:
@@ -106,7 +106,7 @@ class Checkpoints:
 
 
 class Restored(NamedTuple):
-  """The states of a run that was made before."""
+  """The states of an earlier run."""
 
   newest: TrainState
   best: TrainState
@@ -137,7 +137,7 @@ def _restore(manager, step, shapes):
   for name in theirs | ours:
     if theirs.get(name) != ours.get(name):
       raise UserError(
-        f"checkpoint {folder} is not of this model: {name} is"
+        f"checkpoint {folder} belongs to another model: {name} is"
         f" {theirs.get(name, 'absent')} there and"
         f" {ours.get(name, 'absent')} here"
       )
@@ -163,7 +163,7 @@ def _best(scores):
 
 
 def _scan(path):
-  """Scores of the sound checkpoints, and what is wrong with the damaged."""
+  """Scores of the sound checkpoints, and what is wrong with the damaged ones."""
   scores, damaged = {}, {}
   for folder in _folders(path):
     if (folder / _SEAL).exists():

@@ -78,7 +78,7 @@ class TrainConfig:
   eval_every: int = 1000
   # Updates between two checkpoints; the last update is always saved.
   checkpoint_every: int = 1000
-  # Evaluation metric that names the best checkpoint; of equals the latest.
+  # Evaluation metric that picks the best checkpoint, the latest of equals.
   selection_metric: str = "loss"
   # Whether a small or a large selection metric is good.
   selection_mode: Literal["min", "max"] = "min"

@@ -80,7 +80,7 @@ def _generated_rows(batch_fn, batch_size, mine, step):
   for name, rows in batch.items():
     if len(rows) != batch_size:
       raise ValueError(
-        f"the batch function gave {len(rows)} rows of {name!r} for"
+        f"the batch function returned {len(rows)} rows of {name!r} for"
         f" batch_size={batch_size}"
       )
   return {name: np.asarray(rows)[mine] for name, rows in batch.items()}

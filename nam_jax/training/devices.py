@@ -31,7 +31,7 @@ def connect() -> None:
   except (KeyError, ValueError) as error:
     raise UserError(
       "JAX_COORDINATOR_ADDRESS is set, so JAX_NUM_PROCESSES and"
-      " JAX_PROCESS_ID must be set to whole numbers"
+      " JAX_PROCESS_ID must be set to integers"
     ) from error
   jax.distributed.initialize(
     os.environ["JAX_COORDINATOR_ADDRESS"], num_processes, process_id
@@ -44,7 +44,7 @@ def is_main() -> bool:
 
 
 def wait_for_all(name: str) -> None:
-  """Returns when every process has come here."""
+  """Blocks until every process gets here."""
   if jax.process_count() > 1:
     multihost_utils.sync_global_devices(name)
 

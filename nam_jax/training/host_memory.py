@@ -4,16 +4,16 @@ import ctypes
 import os
 import sys
 
-# Of malloc.h.
+# From malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -2, -4, -8
 
 
 def keep_freed_memory() -> None:
-  """Lets glibc keep memory that is freed, for the next step to use again.
+  """Lets glibc keep freed memory for the next step to reuse.
 
-  By default it returns blocks of over 32 MiB to the system, and the step after
-  waits for it to map, and clear, every page anew: up to half of a training
-  step on a CPU. Does nothing elsewhere than on Linux with glibc.
+  By default it returns blocks of over 32 MiB to the system, and the next step
+  waits while every page is mapped and cleared again: up to half of a training
+  step on a CPU. Does nothing except on Linux with glibc.
 
   glibc gives every thread an arena of its own, which would keep its own freed
   memory. One for each core is enough for threads not to wait for each other.

@@ -26,7 +26,7 @@ from nam_jax.training import devices, progress, schedules, whole_files
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
 
-# The fields in which two runs with the same config differ.
+# The fields in which two runs of one config may differ.
 TIME_FIELDS = ("seconds", "steps_per_second", "input_wait")
 
 
@@ -94,7 +94,7 @@ class MetricsLog:
     self._window.fetch()
 
   def memory(self) -> dict[str, Any]:
-    """What a checkpoint must keep for the log to go on as if unbroken."""
+    """What a checkpoint must keep for the log to continue as if unbroken."""
     return {"seconds": self.clock.seconds, "window": self._window.fetch()}
 
   def train(self, step: int) -> None:

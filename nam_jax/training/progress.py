@@ -18,7 +18,7 @@ T = TypeVar("T")
 class Window:
   """Metrics of the steps since the last log line.
 
-  They stay on the device until someone asks, while the host runs at most one
+  They stay on the device until they are needed, while the host runs at most one
   step ahead of it.
   """
 
@@ -71,14 +71,14 @@ class Clock:
 
   @contextlib.contextmanager
   def pause(self) -> Iterator[None]:
-    """Leaves out what is done inside from the pace."""
+    """Excludes what is done inside from the pace."""
     before = time.perf_counter()
     yield
     step, last = self._last
     self._last = (step, last + time.perf_counter() - before)
 
   def await_next(self, batches: Iterator[T]) -> T:
-    """The next batch; the time until it is there counts as waiting."""
+    """The next batch; the time until it arrives counts as waiting."""
     before = time.perf_counter()
     batch = next(batches)
     self._waited += time.perf_counter() - before

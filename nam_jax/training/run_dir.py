@@ -33,7 +33,7 @@ def claim(workdir: str | os.PathLike, config: TrainConfig) -> None:
     elif foreign := names.intersection(_PRODUCTS):
       raise UserError(
         f"{workdir} has no config.json but holds {', '.join(sorted(foreign))}"
-        " of some other run; choose another workdir"
+        " from some other run; choose another workdir"
       )
     if devices.is_main():
       workdir.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
+from nam_jax import spelling
 from nam_jax.training import config as config_lib
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
@@ -102,11 +103,8 @@ def make_schedule(config: TrainConfig) -> Callable[..., Float[Array, ""]]:
   names = [name.strip() for name in text.split("*")]
   for name in names:
     if name not in FACTORS:
-      raise UserError(
-        f"unknown factor {name!r} in schedule={config.schedule!r}; the known"
-        f" ones are {', '.join(FACTORS)}, and the named schedules constant,"
-        f" {', '.join(NAMED_SCHEDULES)}"
-      )
+      known = (*FACTORS, *NAMED_SCHEDULES)
+      raise UserError(spelling.unknown("schedule factor", name, known))
   config_lib.reject_unread(
     config,
     {field for _, fields in FACTORS.values() for field in fields},

@@ -1,4 +1,4 @@
-"""All that changes during training, and its creation from a seed."""
+"""Everything that changes during training, and its creation from a seed."""
 
 import math
 from collections.abc import Callable

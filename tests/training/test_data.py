@@ -54,7 +54,9 @@ def test_batch_function_receives_the_step():
 
 
 def test_batch_function_with_wrong_size_is_an_error():
-  with pytest.raises(ValueError, match="gave 3 rows of 'x' for batch_size=4"):
+  with pytest.raises(
+    ValueError, match="returned 3 rows of 'x' for batch_size=4"
+  ):
     _take(1, lambda step: {"x": np.zeros(3)})
 
 

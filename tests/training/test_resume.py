@@ -178,7 +178,7 @@ def test_checkpoint_of_another_model_is_an_error(tmp_path, unbroken):
     return variables
 
   message = (
-    r"40 is not of this model: .*/scale is absent there and float32\[8\]"
+    r"40 belongs to another model: .*/scale is absent there and float32\[8\]"
   )
   with pytest.raises(UserError, match=message):
     toy.training.fit(

@@ -78,7 +78,7 @@ def test_schedule_values(settings, expected):
 @pytest.mark.parametrize(
   ("settings", "message"),
   [
-    ({"schedule": "constant * warmup"}, "unknown factor 'warmup'"),
+    ({"schedule": "constant * warmup"}, "unknown schedule factor 'warmup'"),
     ({"schedule": "rsqrt_decay"}, "rsqrt_decay needs warmup_steps"),
     ({"schedule": "exponential"}, "decay_every needs steps_per_decay"),
     ({"schedule": "piecewise", "scales": (1.0, 2.0)}, "needs 1 scales"),
