@@ -1,8 +1,18 @@
-"""Strictness for every test: no silent promotion, no silent warning."""
+"""Strictness for every test: no silent promotion, no silent warning.
+
+Most of the time goes into compiling programs that run once, so LLVM compiles
+them without optimising, also in the processes that tests start.
+"""
+
+import os
 
 import jax
 import pytest
 
+# Read when JAX first looks for devices, which is later than this.
+os.environ["XLA_FLAGS"] = " ".join(
+  [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
+).strip()
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
