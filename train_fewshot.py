@@ -15,8 +15,6 @@ latter classifier.npz for `run.classifier.FewShotClassifier.load`.
 import dataclasses
 from collections.abc import Sequence
 
-from absl import flags
-
 from command_line import script
 from fewshot import pictures, run, stage1
 from nam_jax import training
@@ -25,13 +23,10 @@ from nam_jax.training import whole_files
 CONFIG = "configs/fewshot/glyphs.py"
 
 
-def main(argv: Sequence[str]) -> None:
+def main(argv: Sequence[str], usage: str = __doc__) -> None:
   """Trains and tests as the flags in argv say."""
-  values = script.make_flags(__file__, CONFIG, argv)
-  flags.DEFINE_string(
-    "data_dir", "", "folder of the data; glyphs need none", flag_values=values
-  )
-  config = script.parse(values, argv, __doc__)
+  more = {"data_dir": "folder of the data; glyphs need none"}
+  values, config = script.read(argv, usage, CONFIG, {}, more)
   training.connect()
   config = training.from_config_dict(config, config.FewShotConfig)
   experiment = config.make_experiment(config, values.workdir, values.data_dir)
@@ -48,4 +43,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  script.run(main)
+  script.run(main, __doc__)

@@ -1,16 +1,18 @@
-"""The splits of the NAM paper (section Algorithmic Tasks), and its batches.
+"""The splits of the NAM paper (section Algorithmic Tasks), and the batches.
 
 Every set is a fixed `Batch`, padded to one width, drawn from its own random
-stream. The validation sets depend on nothing but the task, so that all models
-and seeds meet the same ones. `id` shares its lengths with `train`; no other two
-splits share a length.
+stream. The validation sets depend on the task alone, so that all models and
+seeds are tested on the same ones. `id` shares its lengths with `train`; no
+other two splits share a length. Short samples come first; see `max_digits`.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from algorithmic.tasks import task
+from nam_jax import spelling
 from nam_jax.training import row_order
 
 
@@ -58,8 +60,9 @@ def validation_set(
 ) -> task.Batch:
   """One of VALIDATION_SPLITS, the same for every model and training seed."""
   if name not in VALIDATION_SPLITS:
-    known = ", ".join(VALIDATION_SPLITS)
-    raise ValueError(f"unknown validation split {name!r}; known: {known}")
+    raise ValueError(
+      spelling.unknown("validation split", name, VALIDATION_SPLITS)
+    )
   return _draw(a_task, name, _VALIDATION_SEED, width)
 
 
@@ -70,13 +73,13 @@ def sweep_set(a_task: task.Task, digits: int, size: int = 256) -> task.Batch:
   return a_task.sample(rng, np.full(size, digits), width)
 
 
-def take(data: task.Batch, rows: np.ndarray) -> task.Batch:
+def take(samples: task.Batch, rows: np.ndarray) -> task.Batch:
   """The chosen samples."""
-  return task.Batch(*(field[rows] for field in data))
+  return task.Batch(*(field[rows] for field in samples))
 
 
 def training_rows(
-  data: task.Batch, seed: int, step: int, batch_size: int, max_digits: int
+  samples: task.Batch, seed: int, step: int, batch_size: int, max_digits: int
 ) -> np.ndarray:
   """The rows [b] of the training set that make up one step's batch.
 
@@ -84,21 +87,40 @@ def training_rows(
   than `max_digits` give way to random allowed ones. Seed and step determine
   the outcome, so a resumed run needs no other state.
   """
-  size = len(data.digits)
+  size = len(samples.digits)
   rows = row_order.shuffled(size, batch_size, (seed, _ORDER_STREAM), step)
-  allowed = np.flatnonzero(data.digits <= max_digits)
+  allowed = np.flatnonzero(samples.digits <= max_digits)
   if allowed.size == 0:
     raise ValueError(f"no sample has at most {max_digits} digits")
   rng = np.random.default_rng([seed, _REPLACEMENT_STREAM, step])
   replacement = rng.choice(allowed, batch_size)
-  return np.where(data.digits[rows] <= max_digits, rows, replacement)
+  return np.where(samples.digits[rows] <= max_digits, rows, replacement)
 
 
 def training_batch(
-  data: task.Batch, seed: int, step: int, batch_size: int, max_digits: int
+  samples: task.Batch, seed: int, step: int, batch_size: int, max_digits: int
 ) -> task.Batch:
   """One step's batch; see `training_rows`."""
-  return take(data, training_rows(data, seed, step, batch_size, max_digits))
+  return take(
+    samples, training_rows(samples, seed, step, batch_size, max_digits)
+  )
+
+
+def max_digits(
+  progress: float, start: int = 2, end: int = 10, full_at: float = 2 / 3
+) -> int:
+  """The most digits a training sample may have at this point of the run.
+
+  The curriculum: grows linearly from `start` at progress 0 to `end` at progress
+  `full_at`; with `start == end` there is none.
+  """
+  if not 0.0 <= progress <= 1.0:
+    raise ValueError(f"progress must be in [0, 1], got {progress}")
+  if not 1 <= start <= end:
+    raise ValueError(f"need 1 <= start <= end, got start {start}, end {end}")
+  if not 0.0 < full_at <= 1.0:
+    raise ValueError(f"full_at must be in (0, 1], got {full_at}")
+  return math.floor(start + (end - start) * min(progress / full_at, 1.0))
 
 
 def longest_width(a_task: task.Task) -> int:
@@ -119,5 +141,5 @@ def _draw(
 
 def _split(name: str) -> Split:
   if name not in SPLITS:
-    raise ValueError(f"unknown split {name!r}; known: {', '.join(SPLITS)}")
+    raise ValueError(spelling.unknown("split", name, SPLITS))
   return SPLITS[name]

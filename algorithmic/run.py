@@ -4,9 +4,8 @@ As in the paper, the checkpoint with the best sequence accuracy on OD-easy is
 the one whose results count.
 """
 
-import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,129 +14,127 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from algorithmic import data, evaluate, lengths
+from algorithmic import config as config_lib
+from algorithmic import data, evaluate, pictures
+from algorithmic.config import AlgorithmicConfig
 from algorithmic.tasks import registry as tasks
 from algorithmic.tasks.task import Task
 from command_line import script
 from nam_jax import training
 from nam_jax.models import registry as models
-
-
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicConfig(training.TrainConfig):
-  """The engine's settings, and what is trained on what."""
-
-  # A name of algorithmic/registry.py, and the task's fields.
-  task: str = "palin"
-  task_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # A name of nam_jax/models/registry.py, and its arguments.
-  model: str = "nam_tm"
-  model_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # Arguments that differ when the model is tested: a longer tape.
-  test_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # Arguments that differ for lengths past the splits: a longer one still.
-  sweep_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # Where model_kwargs come from; for the records.
-  preset: str = "cpu"
-  # Most digits of a sample at the start of the run.
-  curriculum_start: int = 10
-  # Share of the run after which samples have up to 10 digits.
-  curriculum_full_at: float = 2 / 3
-  # Shift samples over all columns of the longest split: learned positions.
-  wide_training: bool = False
-  # Rows of a batch in evaluation.
-  eval_batch_size: int = 256
+from nam_jax.training.completion import Predict
 
 
 class Experiment(NamedTuple):
-  """A config with its folder and what it names."""
+  """What a config describes, built."""
 
   config: AlgorithmicConfig
   workdir: Path
   task: Task
   model: nn.Module
   test_model: nn.Module  # the same parameters, with `test_kwargs`
+  predict: Predict  # by the test model
 
   def init_fn(self, key: jax.Array) -> dict[str, Any]:
     """The model's variables."""
-    width = data.longest_width(self.task)
-    inputs = jnp.zeros((1, width), jnp.int32)
+    inputs = jnp.zeros((1, data.longest_width(self.task)), jnp.int32)
     return self.model.init(key, inputs, inputs == 0)
 
 
+def main(argv: Sequence[str], usage: str = __doc__) -> None:
+  """Trains and tests as the flags in argv say."""
+  config, flags = config_lib.read(argv, usage)
+  with script.user_errors():
+    sweep = [int(digits) for digits in flags.sweep.split(",") if digits]
+  training.connect()
+  experiment = make_experiment(config, flags.workdir)
+  fitted = load(experiment) if flags.test_only else train(experiment)
+  results = measure(experiment, fitted, sweep)
+  training.write_results(experiment.workdir, results)
+  if training.is_main():
+    pictures.save(
+      experiment.workdir,
+      experiment.task,
+      experiment.test_model,
+      fitted.best,
+      results,
+    )
+    print(show(results))
+
+
 def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
-  """Builds task and model; what does not fit together is a `UserError`."""
+  """Builds task and model; a setting that does not fit is a `UserError`."""
   with script.user_errors():
     task = tasks.make_task(config.task, **config.task_kwargs)
-    model = _make_model(config, task, {})
     test_model = _make_model(config, task, config.test_kwargs)
     name = f"{config.task}-{config.model}"
     if config.preset != "cpu":
       name += f"-{config.preset}"
-    workdir = Path(workdir or f"runs/{name}")
-    experiment = Experiment(config, workdir, task, model, test_model)
+    experiment = Experiment(
+      config,
+      Path(workdir or f"runs/{name}"),
+      task,
+      _make_model(config, task, {}),
+      test_model,
+      training.make_predict(test_model, config),
+    )
     # Wrong settings fail here, before anything is written.
-    _most_digits(config, 0)
+    _max_digits(config, 0)
     jax.eval_shape(experiment.init_fn, jax.random.key(0))
   return experiment
+
+
+def train(experiment: Experiment) -> training.FitResult:
+  """Trains, or continues training, until `num_steps`."""
+
+  def select(state):
+    summary = _evaluate(experiment, state, ("id", "od_easy"))
+    return {
+      f"{split}_{name}": value
+      for split, accuracies in summary["splits"].items()
+      for name, value in accuracies.items()
+    }
+
+  return training.fit(
+    experiment.config,
+    experiment.workdir,
+    experiment.init_fn,
+    training.make_loss_fn(experiment.model),
+    make_batch_fn(experiment.config, experiment.task),
+    select,
+  )
+
+
+def load(experiment: Experiment) -> training.FitResult:
+  """The run that `train` made before."""
+  return training.load(
+    experiment.config, experiment.workdir, experiment.init_fn
+  )
 
 
 def make_batch_fn(
   config: AlgorithmicConfig, task: Task
 ) -> Callable[[int], dict[str, np.ndarray]]:
-  """step -> batch, of the training set and as long as the curriculum allows."""
+  """step -> a batch of samples as long as the curriculum allows by then."""
   width = data.longest_width(task) if config.wide_training else None
-  data = data.training_set(task, config.seed, width)
+  samples = data.training_set(task, config.seed, width)
 
   def batch_fn(step):
-    most = _most_digits(config, step)
+    longest = _max_digits(config, step)
     batch = data.training_batch(
-      data, config.seed, step, config.batch_size, most
+      samples, config.seed, step, config.batch_size, longest
     )
     return batch._asdict()
 
   return batch_fn
 
 
-def train(experiment: Experiment) -> None:
-  """Trains, or goes on training, until `num_steps`."""
-  config, workdir, task, model, test_model = experiment
-  predict = training.make_predict(test_model, config)
-
-  def selection(state):
-    results = _evaluate(experiment, predict, state, ("id", "od_easy"))
-    splits = evaluate.summary(results)["splits"]
-    return {
-      f"{split}_{name}": value
-      for split, accuracies in splits.items()
-      for name, value in accuracies.items()
-    }
-
-  training.fit(
-    config,
-    workdir,
-    experiment.init_fn,
-    training.make_loss_fn(model),
-    make_batch_fn(config, task),
-    selection,
-  )
-
-
-def load(experiment: Experiment) -> training.TrainState:
-  """The state that was best on OD-easy."""
-  return training.load_best(
-    experiment.config, experiment.workdir, experiment.init_fn
-  )
-
-
 def measure(
-  experiment: Experiment, state: training.TrainState, sweep: Sequence[int]
+  experiment: Experiment, fitted: training.FitResult, sweep: Iterable[int]
 ) -> dict[str, Any]:
-  """What goes into results.json; `sweep` adds further lengths."""
-  config = experiment.config
-  predict = training.make_predict(experiment.test_model, config)
-  splits = _evaluate(experiment, predict, state, data.VALIDATION_SPLITS)
-  summary = evaluate.summary(splits)
+  """The content of results.json; `sweep` adds further lengths."""
+  config, state = experiment.config, fitted.best
+  summary = _evaluate(experiment, state, data.VALIDATION_SPLITS)
   summary["by_length"] |= _sweep(experiment, state, sweep)
   epoch = data.SPLITS["train"].size / config.batch_size
   return {
@@ -148,7 +145,7 @@ def measure(
     "parameters": training.parameter_count(state.params),
     "selected_epoch": int(state.step) / epoch,
     **summary,
-    "wall_seconds": training.read_metrics(experiment.workdir)[-1]["seconds"],
+    "wall_seconds": fitted.seconds,
   }
 
 
@@ -177,8 +174,8 @@ def _make_model(config, task, changes):
   return models.make_model(config.model, task.vocab_size, kwargs)
 
 
-def _most_digits(config, step):
-  return lengths.max_digits(
+def _max_digits(config, step):
+  return data.max_digits(
     min(step / config.num_steps, 1.0),  # batches are made ahead of time
     config.curriculum_start,
     data.SPLITS["train"].high,
@@ -186,27 +183,27 @@ def _most_digits(config, step):
   )
 
 
-def _evaluate(experiment, predict, state, splits):
+def _evaluate(experiment, state, splits):
   width = data.longest_width(experiment.task)
-  return {
-    name: evaluate.evaluate(
-      functools.partial(predict, state),
-      data.validation_set(experiment.task, name, width),
-      experiment.config.eval_batch_size,
-    )
-    for name in splits
-  }
+  return evaluate.summary(
+    {
+      name: evaluate.evaluate(
+        functools.partial(experiment.predict, state),
+        data.validation_set(experiment.task, name, width),
+        experiment.config.eval_batch_size,
+      )
+      for name in splits
+    }
+  )
 
 
 def _sweep(experiment, state, sweep):
   config, task = experiment.config, experiment.task
   model = _make_model(config, task, config.sweep_kwargs)
-  predict = training.make_predict(model, config)
+  predict = functools.partial(training.make_predict(model, config), state)
   results = {
     str(digits): evaluate.evaluate(
-      functools.partial(predict, state),
-      data.sweep_set(task, digits),
-      config.eval_batch_size,
+      predict, data.sweep_set(task, digits), config.eval_batch_size
     )
     for digits in sweep
   }

@@ -1,25 +1,23 @@
-"""Prints samples of a task: python -m algorithmic.show fib --digits 6."""
+"""Prints samples of a task: python -m algorithmic.show fib --digits 6.
 
-import argparse
+A sample is a line of inputs and a line of targets: _ delimiter, M mask, E end,
+. padding.
+"""
 
 import numpy as np
 
 from algorithmic.tasks import registry
+from command_line import tool
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser():
   summaries = (
     f"  {name:20}{task_class.__doc__.splitlines()[0]}"
     for name, task_class in registry.TASKS.items()
   )
-  parser = argparse.ArgumentParser(
-    prog="python -m algorithmic.show",
-    description="Prints samples of a task, each as an input line and a target"
-    " line: _ delimiter, M mask, E end, . pad.",
-    epilog="tasks:\n" + "\n".join(summaries),
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
-  parser.add_argument("task", help="one of the tasks below")
+  usage = "\n".join([__doc__, "Tasks:", *summaries])
+  parser = tool.make_parser(usage, "python -m algorithmic.show")
+  parser.add_argument("task", help="one of the tasks above")
   parser.add_argument(
     "--digits", type=int, default=6, help="digits per sample (default: 6)"
   )
@@ -47,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     digits = np.full(options.count, options.digits)
     batch = a_task.sample(rng, digits, options.width)
   except ValueError as error:
-    parser.exit(2, f"error: {error}\n")
+    parser.error(str(error))
   samples = zip(batch.inputs, batch.targets, batch.loss_mask, strict=True)
   print("\n\n".join(a_task.show(*sample) for sample in samples))
 

@@ -2,69 +2,50 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from algorithmic import paper
-from command_line.tables import Run
+from algorithmic.config import NAMES
+from command_line import tables
 
-CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
-
-
-class Cell(NamedTuple):
-  """One training: a task, a model, a preset and a seed."""
-
-  task: str
-  model: str
-  preset: str
-  seed: int
-
-  def run(self, folder: Path, extra: Sequence[str] = ()) -> Run:
-    """The run in the folder of the table, with further arguments."""
-    config = f"{CONFIGS / self.task}.py:{self.model},{self.preset}"
-    if not (CONFIGS / f"{self.task}.py").exists():
-      config = f"{CONFIGS}/task.py:{self.task},{self.model},{self.preset}"
-    workdir = folder / "-".join(map(str, self))
-    arguments = (f"--config={config}", f"--config.seed={self.seed}")
-    return Run(workdir, (*arguments, f"--workdir={workdir}", *extra))
+_CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
 
 
-def table(
-  folder: Path,
-  tasks: Sequence[str],
-  models: Sequence[str],
-  preset: str,
-  seeds: Sequence[int],
-) -> list[list[str]]:
-  """Rows of texts: ours, the number of seeds if several, (the paper's)."""
-  rows = [["model", *tasks]]
-  for model in models:
-    cells = []
-    for task in tasks:
-      runs = [Cell(task, model, preset, seed).run(folder) for seed in seeds]
-      cells.append(_ours(runs) + _papers(task, model))
-    rows.append([model, *cells])
-  return rows
+def main(argv: Sequence[str], usage: str = __doc__) -> int:
+  """Runs what is missing and prints the table; the status is 1 on failure."""
+  table = tables.Table(
+    "train_algorithmic.py",
+    "runs/table",
+    NAMES,
+    "model",
+    tuple(paper.ACCURACY),
+    paper.TASKS,
+    _config,
+    _ours,
+    _papers,
+  )
+  return tables.main(table, argv, usage)
+
+
+def _config(task, model):
+  if (_CONFIGS / f"{task}.py").exists():
+    return f"{_CONFIGS}/{task}.py:{model}"
+  return f"{_CONFIGS}/task.py:{task},{model}"
 
 
 def _ours(runs):
-  """The mean over those seeds that are done."""
-  done = [results for run in runs if (results := run.results())]
-  if not done:
-    return "-"
-  means = [
-    sum(d["splits"][split]["sequence_accuracy"] for d in done) / len(done)
+  """The mean over all seeds."""
+  return "/".join(
+    _percent(
+      sum(run["splits"][split]["sequence_accuracy"] for run in runs) / len(runs)
+    )
     for split in paper.SPLITS
-  ]
-  seeds = f" x{len(done)}" if len(runs) > 1 else ""
-  return "/".join(_percent(mean) for mean in means) + seeds
+  )
+
+
+def _papers(task, model):
+  accuracies = paper.ACCURACY.get(model, {}).get(task, ())
+  return "/".join(_percent(percent / 100) for percent in accuracies)
 
 
 def _percent(share):
   return "100" if share == 1 else f"{100 * share:.1f}"
-
-
-def _papers(task, model):
-  accuracies = paper.ACCURACY.get(model, {}).get(task)
-  if not accuracies:
-    return ""
-  return f" ({'/'.join(_percent(percent / 100) for percent in accuracies)})"

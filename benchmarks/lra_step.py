@@ -2,7 +2,6 @@
 
 import importlib
 import time
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -33,11 +32,10 @@ def make_step(
   fields |= {"batch_size": batch_size, "task_kwargs": {}}
   config = training.from_config_dict(fields, run.LRAConfig)
   task = Task(config.task, *SIZES[file], length, file == "matching", *[()] * 3)
-  model = run.make_model(config, task)
-  experiment = run.Experiment(config, Path(), task, model)
+  experiment = run.for_task(config, task)
   optimizer = training.make_optimizer(config)
   state = state_lib.create(experiment.init_fn, optimizer, config.seed)
-  loss_fn = classification.make_loss_fn(model)
+  loss_fn = classification.make_loss_fn(experiment.model)
   step = training.make_train_step(loss_fn, optimizer, config)
   batch = _random_batch(task, batch_size)
   start = time.perf_counter()

@@ -1,41 +1,51 @@
 """The command line of a training script.
 
-A script defines its flags in a `FlagValues` of its own, so that several of
-them can be imported side by side. Mistakes end with one line and status 2.
+Every call makes a `FlagValues` of its own, so that several scripts can be
+imported side by side. A mistake of the user ends with one line and status 2.
 """
 
 import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-import ml_collections
 from absl import flags
 from ml_collections import config_flags
 
 from nam_jax.training import host_memory
 from nam_jax.training.errors import UserError
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What a mistake in a config file, an override or a model's fields raises.
 _MISTAKES = (ValueError, TypeError, AttributeError, KeyError, OSError)
 
 
-def make_flags(
-  script: str, default_config: str, argv: Sequence[str], folder: str = "workdir"
-) -> flags.FlagValues:
-  """The flags that all scripts share: --config, --test_only and the folder.
+def read(
+  argv: Sequence[str],
+  usage: str,
+  default_config: str,
+  names: Mapping[str, Iterable[str]],
+  more: Mapping[str, str],
+) -> tuple[flags.FlagValues, dict[str, Any]]:
+  """The flags in argv, and all fields of the config.
+
+  Every script has --config, --workdir and --test_only; --help prints the usage,
+  the names and all flags.
 
   Args:
-    script: the script's file.
-    default_config: a config file, from the script's folder, and its argument.
     argv: the command line.
-    folder: name of the flag for the run's folder.
+    usage: what the script does.
+    default_config: a config file of the checkout, and its argument.
+    names: what a config can choose from: {"presets": ("cpu", "paper")}.
+    more: the script's own flags and what they mean; they hold strings. A
+      meaning "=workdir" makes the flag another name of --workdir.
   """
-  here = os.path.relpath(os.path.dirname(os.path.abspath(script)))
   values = flags.FlagValues()
   flags.DEFINE_string(
-    folder,
+    "workdir",
     "",
     "folder of this run alone (default: one in runs/ named after the run)",
     flag_values=values,
@@ -43,38 +53,40 @@ def make_flags(
   flags.DEFINE_bool(
     "test_only",
     False,
-    f"do not train; evaluate what is in --{folder}",
+    "do not train; evaluate what is in --workdir",
     flag_values=values,
   )
+  for name, meaning in more.items():
+    if meaning.startswith("="):
+      flags.DEFINE_alias(name, meaning[1:], flag_values=values)
+    else:
+      flags.DEFINE_string(name, "", meaning, flag_values=values)
   with user_errors():
     config_flags.DEFINE_config_file(
       "config",
-      os.path.normpath(os.path.join(here, default_config)),
+      os.path.relpath(os.path.join(_ROOT, default_config)),
       "config file and its argument; --config.<key>=<value> changes a key",
       flag_values=values,
       lock_config=False,
       accept_new_attributes=True,  # `from_config_dict` rejects unknown ones
       sys_argv=list(argv),
     )
-  return values
-
-
-def parse(
-  values: flags.FlagValues, argv: Sequence[str], usage: str
-) -> ml_collections.ConfigDict:
-  """Reads the flags from argv and returns the config.
-
-  --help prints the usage and all flags.
-  """
-  if {"--help", "-h"}.intersection(argv):
-    print(f"{usage}{values.get_help(include_special_flags=False)}")
-    raise SystemExit(0)
-  with user_errors():
+    if {"--help", "-h"}.intersection(argv):
+      flag_help = values.get_help(include_special_flags=False).strip()
+      flag_help = flag_help.partition("\n")[2]  # below this module's name
+      print(with_names(usage, names), "flags:", flag_help, sep="\n")
+      raise SystemExit(0)
     rest = values(list(argv))[1:]
-    config = ml_collections.ConfigDict(values.config.to_dict())
   if rest:
     raise UserError(f"unknown argument {rest[0]!r}; see --help")
-  return config
+  return values, values.config.to_dict()
+
+
+def with_names(usage: str, names: Mapping[str, Iterable[str]]) -> str:
+  """The usage, and below it what there is to choose from."""
+  lists = (f"{kind}: {', '.join(known)}" for kind, known in names.items())
+  filled = (textwrap.fill(text, 80, subsequent_indent="  ") for text in lists)
+  return "\n".join([usage, *filled, ""])
 
 
 def config_file(argv: Sequence[str], default_config: str) -> str:
@@ -89,7 +101,7 @@ def config_file(argv: Sequence[str], default_config: str) -> str:
 
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
-  """Around what reads the user's settings: mistakes become `UserError`."""
+  """Around code that reads the user's settings: mistakes become `UserError`."""
   try:
     yield
   except (*_MISTAKES, flags.Error) as error:
@@ -98,11 +110,11 @@ def user_errors() -> Iterator[None]:
     raise UserError(re.sub(r"^\w+Error: ", "", line)) from error
 
 
-def run(main: Callable[[Sequence[str]], None]) -> None:
-  """main(sys.argv); a `UserError` is printed and ends with status 2."""
+def run(main: Callable[[Sequence[str], str], None], usage: str) -> None:
+  """main(sys.argv, usage); a `UserError` is printed and ends with status 2."""
   host_memory.keep_freed_memory()
   try:
-    main(sys.argv)
+    main(sys.argv, usage)
   except UserError as error:
     print(f"error: {error}", file=sys.stderr)
     raise SystemExit(2) from None

@@ -1,5 +1,7 @@
 """The one error of this package."""
 
+from nam_jax.training.errors import UserError
 
-class DataError(Exception):
+
+class DataError(UserError):
   """Something is wrong with a file; the message names it and what to do."""

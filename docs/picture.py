@@ -28,7 +28,7 @@ def clearest_tape(
   task = experiment.task
   rng = np.random.default_rng(0)
   sample = task.sample(rng, np.array([digits]), shift=False)
-  params = run.load(experiment).params
+  params = run.load(experiment).best.params
   _, sown = experiment.test_model.apply(
     {"params": params}, sample.inputs, sample.mask, mutable="intermediates"
   )

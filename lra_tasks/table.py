@@ -1,64 +1,41 @@
 """The table of the Long Range Arena's results next to the paper's Table 3."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
 
-from command_line.tables import Run
+from command_line import tables
 from lra_tasks import paper
-
-CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "lra"
-
-ATTENTIONS = (*paper.RESULTS, "nam_erase")
+from lra_tasks.config import NAMES
 
 
-class Cell(NamedTuple):
-  """One training: a config file, an attention, a preset and a seed."""
-
-  task: str
-  attention: str
-  preset: str
-  seed: int
-
-  def run(self, folder: Path, extra: Sequence[str] = ()) -> Run:
-    """The run in the folder of the table, with further arguments."""
-    config = f"{CONFIGS / self.task}.py:{self.attention},{self.preset}"
-    workdir = folder / "-".join(map(str, self))
-    arguments = (f"--config={config}", f"--config.seed={self.seed}")
-    return Run(workdir, (*arguments, f"--model_dir={workdir}", *extra))
-
-
-def table(
-  folder: Path,
-  tasks: Sequence[str],
-  attentions: Sequence[str],
-  preset: str,
-  seed: int,
-) -> list[list[str]]:
-  """Rows of texts: our accuracy after how many steps, (the paper's)."""
-  rows = [["attention", *tasks]]
-  for attention in attentions:
-    cells = []
-    for task in tasks:
-      results = Cell(task, attention, preset, seed).run(folder).results()
-      cells.append(_ours(results) + _papers(task, attention))
-    rows.append([attention, *cells])
-  return rows
+def main(argv: Sequence[str], usage: str = __doc__) -> int:
+  """Runs what is missing and prints the table; the status is 1 on failure."""
+  table = tables.Table(
+    "train_lra.py",
+    "runs/lra",
+    NAMES,
+    "attention",
+    (*paper.RESULTS, "nam_erase"),
+    paper.TASKS,
+    lambda task, attention: f"configs/lra/{task}.py:{attention}",
+    _ours,
+    _papers,
+    read_tasks=("text", "retrieval", "image", "pathfinder"),
+  )
+  return tables.main(table, argv, usage)
 
 
-def _ours(results):
-  if not results:
-    return "-"
-  seconds = results["wall_seconds"]
+def _ours(runs):
+  """The mean over all seeds."""
+  accuracy = sum(run["accuracy"] for run in runs) / len(runs)
+  minutes = sum(run["wall_seconds"] for run in runs) / len(runs) / 60
   return (
-    f"{100 * results['accuracy']:.2f}, {results['last']['step']:,} steps,"
-    f" {seconds / 60:.0f} min"
+    f"{100 * accuracy:.2f}, {runs[0]['last']['step']:,} steps,"
+    f" {minutes:.0f} min"
   )
 
 
 def _papers(task, attention):
-  numbers = paper.RESULTS.get(attention, {}).get(task)
-  if not numbers:
+  accuracy, speed = paper.RESULTS.get(attention, {}).get(task, (None, 1))
+  if accuracy is None:
     return ""
-  accuracy, speed = numbers
-  return f" ({accuracy:g})" if speed == 1 else f" ({accuracy:g}, {speed:g}x)"
+  return f"{accuracy:g}" if speed == 1 else f"{accuracy:g}, {speed:g}x"

@@ -9,4 +9,4 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
   known = list(known)
   nearest = difflib.get_close_matches(str(name), known, n=1)
   hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
-  return f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}"
+  return f"unknown {kind} {name!r}{hint} Known: {', '.join(known) or 'none'}"

@@ -77,14 +77,13 @@ print("moves:", ", ".join(move.name for move in nam_jax.TRANSITIONS))
 # ## Training
 #
 # This is the engine behind `make train`, from the same config and seed. Its
-# messages go to `log`, and what it measures to the run's folder.
+# messages go to `log`.
 
 # %%
 log = io.StringIO()
 with contextlib.redirect_stdout(log):
-  run.train(experiment)
-rows = training.read_metrics(experiment.workdir)
-curve = [row for row in rows if row["kind"] == "train"]
+  fitted = run.train(experiment)
+curve = [row for row in fitted.history if row["kind"] == "train"]
 
 viz.curves(
   {
@@ -107,8 +106,7 @@ viz.curves(
 # ones (`od_easy`, `od_hard`: up to 16 digits), and on much longer ones.
 
 # %%
-state = run.load(experiment)
-results = run.measure(experiment, state, SWEEP)
+results = run.measure(experiment, fitted, SWEEP)
 _, _, table = run.show(results).partition("\n")
 print(table)
 
@@ -138,7 +136,7 @@ model = models.make_model(config.model, task.vocab_size, long_tape)
 predict = training.make_predict(model, config)
 
 sample = data.sweep_set(task, digits=40, size=1)
-answer = predict(state, sample.inputs, sample.mask)
+answer = predict(fitted.best, sample.inputs, sample.mask)
 print(task.show(sample.inputs[0], answer[0], sample.loss_mask[0]))
 
 # %% [markdown]
@@ -158,7 +156,7 @@ def watch(digits):
     capture_intermediates=lambda module, _: module.name == "action",
     mutable="intermediates",
   )
-  params = {"params": state.params}
+  params = {"params": fitted.best.params}
   _, caught = jax.jit(apply)(params, sample.inputs, sample.mask)
   core = caught["intermediates"]["core"]
   logits = [core[f"{m}_machine"]["action"] for m in ("first", "second")]

@@ -67,7 +67,7 @@ for tokens, value in zip(drawn.rows()[:3], drawn.labels[:3], strict=True):
 log = io.StringIO()
 
 
-def run(attention):
+def compare(attention):
   config = listops.get_config(f"{attention},cpu")
   config.num_steps, config.warmup_steps = STEPS, STEPS // 10
   config.log_every = max(1, STEPS // 10)
@@ -76,8 +76,8 @@ def run(attention):
   config = training.from_config_dict(config, run.LRAConfig)
   with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(log):
     experiment = run.make_experiment(config, folder, data_dir="")
-    run.train(experiment)
-    return run.measure(experiment), training.read_metrics(folder)
+    fitted = run.train(experiment)
+    return run.measure(experiment, fitted), fitted.history
 
 
 # %% [markdown]
@@ -93,7 +93,7 @@ print(textwrap.fill(", ".join(models.KINDS), 76))
 # same rows in the same order. This takes some minutes.
 
 # %%
-runs = {attention: run(attention) for attention in ATTENTIONS}
+runs = {attention: compare(attention) for attention in ATTENTIONS}
 
 viz.curves(
   {

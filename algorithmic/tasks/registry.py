@@ -1,7 +1,6 @@
 """All tasks by name."""
 
 import dataclasses
-import difflib
 
 from algorithmic.tasks import (
   binary_addition,
@@ -22,6 +21,7 @@ from algorithmic.tasks import (
   stack_manipulation,
   task,
 )
+from nam_jax import spelling
 
 TASKS: dict[str, type[task.Task]] = {
   task_class.name: task_class
@@ -48,19 +48,11 @@ TASKS: dict[str, type[task.Task]] = {
 
 def make_task(name: str, **fields) -> task.Task:
   """The task of this name, with these dataclass fields."""
-  _check("task", name, list(TASKS))
+  if name not in TASKS:
+    raise ValueError(spelling.unknown("task", name, TASKS))
   known = [field.name for field in dataclasses.fields(TASKS[name])]
   for field in fields:
-    _check(f"field of task {name!r}", field, known)
+    if field not in known:
+      kind = f"field of task {name!r}"
+      raise ValueError(spelling.unknown(kind, field, known))
   return TASKS[name](**fields)
-
-
-def _check(what: str, name: str, known: list[str]) -> None:
-  """Raises a one-line error with the nearest known name, and all of them."""
-  if name in known:
-    return
-  nearest = difflib.get_close_matches(name, known, n=1)
-  hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
-  raise ValueError(
-    f"unknown {what} {name!r}{hint} known: {', '.join(known) or 'none'}"
-  )

@@ -14,7 +14,7 @@ import math
 import os
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
@@ -105,15 +105,9 @@ class Checkpoints:
     return self._sign * metric
 
 
-class Restored(NamedTuple):
-  """The states of an earlier run."""
-
-  newest: TrainState
-  best: TrainState
-  seconds: float  # duration of the run up to the newest
-
-
-def restore(workdir: str | os.PathLike, shapes: TrainState) -> Restored:
+def restore(
+  workdir: str | os.PathLike, shapes: TrainState
+) -> tuple[TrainState, TrainState]:
   """The newest and the best state of a run; the folder is only read."""
   path = Path(workdir).resolve() / "checkpoints"
   scores, damaged = _scan(path)
@@ -123,11 +117,11 @@ def restore(workdir: str | os.PathLike, shapes: TrainState) -> Restored:
     raise UserError(f"{workdir} holds no checkpoint that can be restored")
   options = ocp.CheckpointManagerOptions(save_interval_steps=0, create=False)
   with ocp.CheckpointManager(path, options=options) as manager:
-    newest, memory = _restore(manager, max(scores), shapes)
+    newest, _ = _restore(manager, max(scores), shapes)
     best = newest
     if _best(scores) != max(scores):
       best, _ = _restore(manager, _best(scores), shapes)
-    return Restored(newest, best, memory["seconds"])
+    return newest, best
 
 
 def _restore(manager, step, shapes):

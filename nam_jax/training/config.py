@@ -111,6 +111,10 @@ class TrainConfig:
     """
     return {f"{kind}/{name}": value for name, value in row.items()}
 
+  def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
+    """The config.json of an older version, as this version would write it."""
+    return fields
+
 
 def from_config_dict(
   config: ml_collections.ConfigDict | Mapping[str, Any],

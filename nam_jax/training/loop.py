@@ -29,7 +29,11 @@ class FitResult(NamedTuple):
   state: TrainState  # after the last step
   best: TrainState  # the best one, by the selection metric
   history: list[dict[str, Any]]  # the rows of metrics.jsonl
-  seconds: float  # duration over all restarts
+
+  @property
+  def seconds(self) -> float:
+    """Duration of the run, over all restarts."""
+    return self.history[-1]["seconds"]
 
 
 def fit(
@@ -92,11 +96,10 @@ def fit(
             saved.save(step, state, log.memory(), selection)
           if signal:
             _leave(signal, step, workdir)
-      seconds = log.clock.seconds
     best = state
     if saved.best_step != config.num_steps:
       best, _ = saved.restore(saved.best_step, shapes)
-    return FitResult(state, best, log.history, seconds)
+    return FitResult(state, best, log.history)
 
 
 def load(
@@ -109,9 +112,8 @@ def load(
   run_dir.check_same(workdir, config)
   optimizer = schedules.make_optimizer(config)
   shapes = state_lib.abstract(init_fn, optimizer, config.seed)
-  newest, best, seconds = checkpoint.restore(workdir, shapes)
-  history = metrics_log.read_metrics(workdir)
-  return FitResult(newest, best, history, seconds)
+  newest, best = checkpoint.restore(workdir, shapes)
+  return FitResult(newest, best, metrics_log.read_metrics(workdir))
 
 
 def _due(step, every, config):

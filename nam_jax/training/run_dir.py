@@ -52,7 +52,7 @@ def check_same(workdir: str | os.PathLike, config: TrainConfig) -> None:
   """Raises unless the folder's config.json equals `config`."""
   path = Path(workdir) / "config.json"
   try:
-    theirs = json.loads(path.read_text())
+    theirs = config.upgraded(json.loads(path.read_text()))
   except FileNotFoundError as error:
     raise UserError(f"{workdir} holds no run") from error
   except ValueError as error:

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-import algorithmic_table
+from algorithmic import table
 
 SPLITS = ("id", "od_easy", "od_hard")
 
@@ -24,14 +24,14 @@ def test_unfinished_table_shows_what_is_there(tmp_path, capsys):
   finish(tmp_path, "copy-lstm-cpu-0", 0.25, 0.125, 0.0)
   arguments = ["--tasks=palin,copy", "--models=nam_tm,lstm", "--seeds=0,1,2"]
   folder = f"--folder={tmp_path}"
-  assert algorithmic_table.main([folder, *arguments, "--show"]) == 0
+  assert table.main([folder, *arguments, "--show"]) == 0
   assert capsys.readouterr().out.splitlines() == [
     "model   palin                           copy",
     "nam_tm  100/75.0/98.5 x2 (100/100/100)  -",
     "lstm    - (100/100/100)                 25.0/12.5/0.0 x1",
   ]
   arguments = ["--tasks=copy", "--models=lstm", "--show", "--markdown"]
-  algorithmic_table.main([folder, *arguments])
+  table.main([folder, *arguments])
   assert capsys.readouterr().out.splitlines() == [
     "| model | copy          |",
     "| ----- | ------------- |",
@@ -53,7 +53,7 @@ def test_missing_cells_are_run_and_finished_ones_skipped(
   arguments = ["--tasks=palin,dyck", "--models=dnc,lsam", "--seeds=0"]
   more = ["--config.num_steps=3"]
   folder = f"--folder={tmp_path}"
-  assert algorithmic_table.main([folder, *arguments, *more]) == 1
+  assert table.main([folder, *arguments, *more]) == 1
   configs = [command[2].rpartition("/")[2] for command in commands]
   assert configs == [
     "palin.py:lsam,cpu",

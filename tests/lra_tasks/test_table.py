@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-import lra_table
+from lra_tasks import table
 
 
 def finish(folder, name, accuracy, step):
@@ -20,7 +20,7 @@ def finish(folder, name, accuracy, step):
 def test_finished_cells_stand_next_to_the_papers(tmp_path, capsys):
   finish(tmp_path, "listops-nam-cpu-0", 0.25, 1000)
   options = ["--tasks=listops,text", "--attentions=nam,nam_erase", "--show"]
-  assert lra_table.main([f"--folder={tmp_path}", *options]) == 0
+  assert table.main([f"--folder={tmp_path}", *options]) == 0
   assert capsys.readouterr().out.splitlines() == [
     "attention  listops                                  text",
     "nam        25.00, 1,000 steps, 2 min (36.1, 2.66x)  - (63.5, 2.44x)",
@@ -41,12 +41,12 @@ def test_missing_cells_are_run_with_the_data_they_need(
   finish(tmp_path, "cifar10-linear-cpu-3", 0.3, 10)
   options = ["--seed=3", "--attentions=linear", "--config.batch_size=2"]
   data = "--data_dir=data"
-  assert lra_table.main([f"--folder={tmp_path}", data, *options]) == 1
+  assert table.main([f"--folder={tmp_path}", data, *options]) == 1
   for name, words in zip(("listops", "text"), commands, strict=True):
     assert words[0].endswith(f"configs/lra/{name}.py:linear,cpu")
     assert words[1:] == [
       "--config.seed=3",
-      f"--model_dir={tmp_path}/{name}-linear-cpu-3",
+      f"--workdir={tmp_path}/{name}-linear-cpu-3",
       "--config.batch_size=2",
       *([data] if name == "text" else []),
     ]

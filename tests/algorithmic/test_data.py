@@ -1,4 +1,6 @@
-"""Sizes, lengths and streams of the splits; determinism of the batches."""
+"""Splits, batches and the length curriculum."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ FIB = registry.make_task("fib")
 
 
 @pytest.fixture(scope="module")
-def data():
+def samples():
   return data.training_set(PALIN, seed=0)
 
 
@@ -86,7 +88,7 @@ def test_sets_are_reproducible():
   assert_equal(data.training_set(FIB, 3), data.training_set(FIB, 3))
 
 
-def test_id_samples_of_many_digits_were_not_trained_on(data):
+def test_id_samples_of_many_digits_were_not_trained_on(samples):
   split = data.validation_set(PALIN, "id")
 
   def questions(batch):
@@ -94,14 +96,16 @@ def test_id_samples_of_many_digits_were_not_trained_on(data):
     given = (batch.inputs < 10) & batch.mask
     return {tuple(batch.inputs[row, given[row]]) for row in rows}
 
-  assert len(questions(data)) == 2560
-  assert not questions(data) & questions(split)
+  assert len(questions(samples)) == 2560
+  assert not questions(samples) & questions(split)
 
 
-def test_a_wider_training_set_asks_the_same_questions(data):
+def test_a_wider_training_set_asks_the_same_questions(samples):
   wide = data.training_set(PALIN, 0, width=50)
   assert wide.inputs.shape == (25_600, 50)
-  np.testing.assert_array_equal(wide.inputs[wide.mask], data.inputs[data.mask])
+  np.testing.assert_array_equal(
+    wide.inputs[wide.mask], samples.inputs[samples.mask]
+  )
 
 
 @pytest.mark.parametrize("digits", [20, 40, 80])
@@ -123,34 +127,34 @@ def test_unknown_split_has_no_width():
     data.split_width(PALIN, "x")
 
 
-def rows(data, step, batch_size=64, max_digits=10, seed=0):
-  return data.training_rows(data, seed, step, batch_size, max_digits)
+def rows(samples, step, batch_size=64, max_digits=10, seed=0):
+  return data.training_rows(samples, seed, step, batch_size, max_digits)
 
 
-def test_an_epoch_visits_every_row_once_in_a_new_order(data):
-  first = np.concatenate([rows(data, step) for step in range(400)])
-  second = np.concatenate([rows(data, step) for step in range(400, 800)])
+def test_an_epoch_visits_every_row_once_in_a_new_order(samples):
+  first = np.concatenate([rows(samples, step) for step in range(400)])
+  second = np.concatenate([rows(samples, step) for step in range(400, 800)])
   np.testing.assert_array_equal(np.sort(first), np.arange(25_600))
   np.testing.assert_array_equal(np.sort(second), np.arange(25_600))
   assert (first == second).mean() < 0.01
 
 
-def test_batches_that_straddle_epochs_lose_no_row(data):
+def test_batches_that_straddle_epochs_lose_no_row(samples):
   # 256 steps of 300 rows are exactly three epochs.
-  seen = np.concatenate([rows(data, s, batch_size=300) for s in range(256)])
+  seen = np.concatenate([rows(samples, s, batch_size=300) for s in range(256)])
   np.testing.assert_array_equal(np.bincount(seen), 3)
 
 
-def test_a_batch_larger_than_the_set_repeats_it(data):
-  small = data.take(data, np.arange(10))
+def test_a_batch_larger_than_the_set_repeats_it(samples):
+  small = data.take(samples, np.arange(10))
   np.testing.assert_array_equal(
     np.bincount(rows(small, step=0, batch_size=30)), 3
   )
 
 
-def test_step_and_seed_determine_the_batch(data):
+def test_step_and_seed_determine_the_batch(samples):
   def batch(seed, step):
-    return data.training_batch(data, seed, step, 64, max_digits=4)
+    return data.training_batch(samples, seed, step, 64, max_digits=4)
 
   later = batch(0, 1000)
   batch(0, 5)
@@ -160,29 +164,65 @@ def test_step_and_seed_determine_the_batch(data):
 
 
 @pytest.mark.parametrize("max_digits", [1, 2, 7])
-def test_curriculum_replaces_long_rows_only(data, max_digits):
-  free = rows(data, step=3, batch_size=256)
-  held = rows(data, step=3, batch_size=256, max_digits=max_digits)
-  short = data.digits[free] <= max_digits
+def test_curriculum_replaces_long_rows_only(samples, max_digits):
+  free = rows(samples, step=3, batch_size=256)
+  held = rows(samples, step=3, batch_size=256, max_digits=max_digits)
+  short = samples.digits[free] <= max_digits
   np.testing.assert_array_equal(held[short], free[short])
   assert not short.all()
-  assert data.digits[held].max() <= max_digits
-  assert len(set(data.digits[held])) == max_digits
+  assert samples.digits[held].max() <= max_digits
+  assert len(set(samples.digits[held])) == max_digits
 
 
-def test_curriculum_draws_new_rows_each_step(data):
-  first, second = (rows(data, step, max_digits=1) for step in (0, 1))
+def test_curriculum_draws_new_rows_each_step(samples):
+  first, second = (rows(samples, step, max_digits=1) for step in (0, 1))
   assert len(set(first) | set(second)) > 100
 
 
-def test_curriculum_that_allows_nothing_is_refused(data):
-  long = data.take(data, np.flatnonzero(data.digits > 4))
+def test_curriculum_that_allows_nothing_is_refused(samples):
+  long = data.take(samples, np.flatnonzero(samples.digits > 4))
   with pytest.raises(ValueError, match="at most 4 digits"):
     rows(long, step=0, max_digits=4)
 
 
-def test_batch_keeps_rows_together(data):
+def test_batch_keeps_rows_together(samples):
   chosen = np.array([7, 3])
-  batch = data.take(data, chosen)
-  for field, whole in zip(batch, data, strict=True):
+  batch = data.take(samples, chosen)
+  for field, whole in zip(batch, samples, strict=True):
     np.testing.assert_array_equal(field, whole[chosen])
+
+
+@pytest.mark.parametrize(
+  ("progress", "digits"),
+  [(0.0, 2), (0.08, 2), (0.09, 3), (1 / 3, 6), (0.66, 9), (2 / 3, 10), (1, 10)],
+)
+def test_curriculum_grows_linearly_to_ten_at_two_thirds(progress, digits):
+  assert data.max_digits(progress) == digits
+
+
+def test_curriculum_never_shrinks_and_never_skips():
+  values = [data.max_digits(i / 500, 1, 10, 0.5) for i in range(501)]
+  steps = [b - a for a, b in itertools.pairwise(values)]
+  assert values[0] == 1
+  assert values[250] == values[-1] == 10
+  assert set(steps) == {0, 1}
+
+
+def test_equal_ends_mean_no_curriculum():
+  assert {data.max_digits(p / 10, 10, 10) for p in range(11)} == {10}
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    ((-0.1,), "progress"),
+    ((1.1,), "progress"),
+    ((float("nan"),), "progress"),
+    ((0.5, 0), "start 0"),
+    ((0.5, 11), "start 11, end 10"),
+    ((0.5, 2, 10, 0.0), "full_at"),
+  ],
+)
+def test_impossible_curriculum_is_refused(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    data.max_digits(*arguments)

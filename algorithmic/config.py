@@ -1,0 +1,54 @@
+"""The settings of a run, and how the command line gives them."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from absl import flags
+
+from algorithmic.tasks import registry as tasks
+from command_line import script
+from nam_jax import training
+from nam_jax.models import registry as models
+
+DEFAULT = "configs/algorithmic/palin.py:nam_tm"
+NAMES = {
+  "tasks": tasks.TASKS,
+  "models": models.MODELS,
+  "presets": ("cpu", "paper"),
+}
+_FLAGS = {"sweep": "further lengths to test, for instance 20,40,80"}
+
+
+@dataclasses.dataclass(frozen=True)
+class AlgorithmicConfig(training.TrainConfig):
+  """The engine's settings, and what is trained on what."""
+
+  # A name in algorithmic/tasks/registry.py, and the task's fields.
+  task: str = "palin"
+  task_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # A name in nam_jax/models/registry.py, and its fields.
+  model: str = "nam_tm"
+  model_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # Fields that differ when the model is tested: a longer tape.
+  test_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # Fields that differ for lengths past the splits: a still longer one.
+  sweep_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # Where model_kwargs come from; for the records.
+  preset: str = "cpu"
+  # Most digits of a sample at the start of the run.
+  curriculum_start: int = 10
+  # Share of the run after which samples have up to 10 digits.
+  curriculum_full_at: float = 2 / 3
+  # Shift samples over all columns of the longest split: learned positions.
+  wide_training: bool = False
+  # Rows of a batch in evaluation.
+  eval_batch_size: int = 256
+
+
+def read(
+  argv: Sequence[str], usage: str
+) -> tuple[AlgorithmicConfig, flags.FlagValues]:
+  """The config that argv chooses, and the other flags."""
+  values, fields = script.read(argv, usage, DEFAULT, NAMES, _FLAGS)
+  return training.from_config_dict(fields, AlgorithmicConfig), values

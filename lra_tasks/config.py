@@ -1,0 +1,96 @@
+"""The settings of a run, and how the command line gives them."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from absl import flags
+
+from command_line import script
+from lra_tasks import registry as tasks
+from lra_tasks import upstream
+from nam_jax import training
+from nam_jax.models import lra as models
+
+DEFAULT = "configs/lra/listops.py:nam"
+NAMES = {
+  "tasks": tasks.TASKS,
+  "attentions": models.KINDS,
+  "presets": ("cpu", "lra", "paper"),
+}
+_FLAGS = {
+  "model_dir": "=workdir",
+  "task_name": "instead of the config's task; the benchmark's names will do",
+  "data_dir": "folder of the data; listops generates its own without it",
+  "attention": "instead of the config's attention",
+}
+# Perplexity is cut off here, as in the benchmark.
+_LARGEST_PERPLEXITY = 1e4
+
+
+@dataclasses.dataclass(frozen=True)
+class LRAConfig(training.TrainConfig):
+  """The engine's settings, and what is trained on what."""
+
+  # A name in lra_tasks/registry.py, and the task's settings.
+  task: str = "basic"
+  task_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # A name in nam_jax/models/lra.py, and its options.
+  attention: str = "nam"
+  attention_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # Sizes and rates of the network: fields of `Size` in nam_jax/models/lra.py.
+  model_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # Treat padding as the benchmark's own code does: id 0 (black pixels too) is
+  # padding, means are over padding, linear and nam attention see it.
+  compat: bool = False
+  # Rows of a batch in evaluation; 0: as in training.
+  eval_batch_size: int = 0
+  # Batches of an evaluation during training, of rows drawn once; 0: all rows.
+  num_eval_batches: int = 0
+  selection_metric: str = "accuracy"
+  selection_mode: Literal["min", "max"] = "max"
+
+  def tensorboard_scalars(
+    self, kind: str, row: Mapping[str, float]
+  ) -> dict[str, float]:
+    """The benchmark's names, which differ for images."""
+    is_image = not self.task.startswith(("basic", "imdb", "aan"))
+    prefix = "val" if is_image and kind == "eval" else kind
+    scalars = {f"{prefix}_{name}": value for name, value in row.items()}
+    pace = scalars.pop("train_steps_per_second", None)
+    if pace is not None and is_image:
+      scalars["examples_per_second"] = pace * self.batch_size
+    elif pace is not None:
+      scalars["steps_per_second"] = pace
+    if "loss" in row and not is_image:
+      scalars[f"{prefix}_perplexity"] = perplexity(row["loss"])
+    return scalars
+
+
+def read(
+  argv: Sequence[str], usage: str
+) -> tuple[LRAConfig, list[str], flags.FlagValues]:
+  """The config that argv chooses, notices for the user, and the other flags.
+
+  The config file is one of ours, or one of the benchmark's, unchanged.
+  """
+  file = script.config_file(argv, DEFAULT)
+  upstream.make_importable(file)
+  values, fields = script.read(argv, usage, DEFAULT, NAMES, _FLAGS)
+  task, notices = values.task_name, []
+  if upstream.is_upstream(fields):
+    task = task or upstream.task_of(file)
+    fields, notices = upstream.translate(fields, task)
+  fields["task"] = task or fields["task"]
+  if values.attention and values.attention != fields["attention"]:
+    fields["attention"] = values.attention
+    if fields.get("attention_kwargs"):
+      notices.append(f"--attention drops {fields['attention_kwargs']}")
+    fields["attention_kwargs"] = {}
+  return training.from_config_dict(fields, LRAConfig), notices, values
+
+
+def perplexity(loss: float) -> float:
+  """exp(loss), at most 10,000."""
+  return min(math.exp(min(loss, 100.0)), _LARGEST_PERPLEXITY)
