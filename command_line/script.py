@@ -77,9 +77,9 @@ def read(
       print(with_names(usage, names), "flags:", flag_help, sep="\n")
       raise SystemExit(0)
     rest = values(list(argv))[1:]
-  if rest:
-    raise UserError(f"unknown argument {rest[0]!r}; see --help")
-  return values, values.config.to_dict()
+    if rest:
+      raise UserError(f"unknown argument {rest[0]!r}; see --help")
+    return values, values.config.to_dict()
 
 
 def with_names(usage: str, names: Mapping[str, Iterable[str]]) -> str:

@@ -157,7 +157,7 @@ def _best(scores):
 
 
 def _scan(path):
-  """Scores of the sound checkpoints, and what is wrong with the damaged ones."""
+  """Scores of the sound checkpoints, and what is wrong with the others."""
   scores, damaged = {}, {}
   for folder in _folders(path):
     if (folder / _SEAL).exists():
