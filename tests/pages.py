@@ -15,7 +15,7 @@ PAGES = {
   path.relative_to(project_tree.ROOT).as_posix(): path.read_text()
   for path in FILES
 }
-LANGUAGES = ("python", "sh", "text")
+LANGUAGES = ("python", "sh", "text", "bibtex")
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")

@@ -56,11 +56,11 @@ class MetricsLog:
     memory: Mapping[str, Any] | None,
   ):
     workdir = Path(workdir)
-    memory = memory or {"seconds": 0.0, "window": []}
-    self.clock = progress.Clock(memory["seconds"])
+    before = memory or {}
+    self.clock = progress.Clock(before.get("seconds", 0.0))
     rows = read_metrics(workdir)
     self.history = [row for row in rows if row["step"] <= start]
-    self._window = progress.Window(memory["window"])
+    self._window = progress.Window(before.get("window", []))
     self._config, self._start = config, start
     self._schedule = schedules.make_schedule(config)
     self._file = self._tensorboard = self._wandb = None
@@ -173,7 +173,7 @@ def _start_tensorboard(workdir, start):
 
 
 def _start_wandb(workdir, config):
-  import wandb
+  import wandb  # ty: ignore[import-not-found]
 
   name = workdir / "wandb_id.txt"
   if not name.exists():

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import jax
@@ -56,7 +56,7 @@ class Clock:
 
   def __init__(self, seconds: float):
     self._start = time.perf_counter() - seconds
-    self._first = self._last = None  # (step, time)
+    self._first = self._last = (0, self._start)  # (step, time)
     self._waited = 0.0  # seconds since self._last
 
   @property
@@ -70,7 +70,7 @@ class Clock:
     self._waited = 0.0
 
   @contextlib.contextmanager
-  def pause(self) -> Iterator[None]:
+  def pause(self) -> Generator[None]:
     """Excludes what is done inside from the pace."""
     before = time.perf_counter()
     yield

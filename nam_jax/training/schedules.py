@@ -15,6 +15,7 @@ Long Range Arena: names joined by `*`, with w = warmup_steps,
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -129,7 +130,7 @@ def make_optimizer(config: TrainConfig) -> optax.GradientTransformation:
     f"optimizer={config.optimizer!r}",
   )
   schedule = make_schedule(config)
-  adam = {"b1": config.b1, "b2": config.b2, "eps": config.eps}
+  adam: dict[str, Any] = {"b1": config.b1, "b2": config.b2, "eps": config.eps}
   if config.optimizer == "adam":
     optimizer = optax.adam(schedule, **adam)
   elif config.optimizer == "adamw":
@@ -143,10 +144,10 @@ def make_optimizer(config: TrainConfig) -> optax.GradientTransformation:
     clip = optax.clip_by_global_norm(config.grad_clip)
     optimizer = optax.chain(clip, optimizer)
 
-  def update(gradient, state, params):
+  def update(updates, state, params=None):
     # optax multiplies floats with integer counts, an error in JAX's strict mode
     with jax.numpy_dtype_promotion("standard"):
-      return optimizer.update(gradient, state, params)
+      return optimizer.update(updates, state, params)
 
   return optax.GradientTransformation(optimizer.init, update)
 
