@@ -21,7 +21,7 @@ class Settings(NamedTuple):
   sizes: tuple[int, ...] = (256, 512, 1024, 2048, 4096, 8192, 16384)
   heads: tuple[int, int, int] = (2, 4, 64)  # batch, heads, width of a head
   machine: tuple[int, int, int] = (128, 39, 64)  # batch, tokens, width
-  lra: tuple[tuple[str, int], ...] = (("cifar10", 1024),)  # config, tokens
+  lra: tuple[tuple[str, int], ...] = (("image", 1024),)  # config, tokens
   attentions: tuple[str, ...] = (
     "softmax",
     "linear",

@@ -15,10 +15,10 @@ from nam_jax.training import state as state_lib
 
 # Vocabulary and classes of the task of each config file.
 SIZES = {
-  "cifar10": (256, 10),
+  "image": (256, 10),
   "listops": (17, 10),
   "text": (257, 2),
-  "matching": (257, 2),
+  "retrieval": (257, 2),
   "pathfinder": (256, 2),
 }
 
@@ -31,7 +31,7 @@ def make_step(
   fields = module.get_config(f"{attention},lra").to_dict()
   fields |= {"batch_size": batch_size, "task_kwargs": {}}
   config = training.from_config_dict(fields, run.LRAConfig)
-  task = Task(config.task, *SIZES[file], length, file == "matching", *[()] * 3)
+  task = Task(config.task, *SIZES[file], length, file == "retrieval", *[()] * 3)
   experiment = run.for_task(config, task)
   optimizer = training.make_optimizer(config)
   state = state_lib.create(experiment.init_fn, optimizer, config.seed)

@@ -1,6 +1,18 @@
 """The command line of a small tool: argparse with one-line errors."""
 
 import argparse
+from collections.abc import Callable, Sequence
+
+
+class _Formatter(
+  argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter
+):
+  """Keeps line breaks, and shows the defaults that tell something."""
+
+  def _get_help_string(self, action):
+    if action.default in (None, False):
+      return action.help
+    return super()._get_help_string(action)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -10,16 +22,37 @@ class _Parser(argparse.ArgumentParser):
     self.exit(2, f"error: {message}\n")
 
 
-def make_parser(doc: str, prog: str | None = None) -> argparse.ArgumentParser:
+def make_parser(
+  doc: str, prog: str | None = None, epilog: str | None = None
+) -> argparse.ArgumentParser:
   """A parser whose --help prints doc as it stands.
 
   Args:
     doc: what the tool does, with examples: its module's docstring.
     prog: how it is called, if not by the name of its file.
+    epilog: what --help prints after the options.
   """
   return _Parser(
     prog=prog,
     description=doc,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
+    epilog=epilog,
+    formatter_class=_Formatter,
     allow_abbrev=False,
   )
+
+
+def run(
+  parser: argparse.ArgumentParser,
+  body: Callable[[argparse.Namespace], None],
+  arguments: Sequence[str] | None = None,
+) -> None:
+  """Calls body with the options; a mistake ends with one line and status 2."""
+  options = parser.parse_args(arguments)
+  try:
+    body(options)
+  except Exception as error:
+    from nam_jax.training.errors import UserError
+
+    if not isinstance(error, UserError | ValueError | OSError):
+      raise
+    parser.error(str(error))

@@ -1,4 +1,1 @@
-"""Reading data files of others, none of which is trusted.
-
-Needs numpy alone; images need pillow, .array_record files array_record.
-"""
+"""Careful readers of data files that two experiments share."""

@@ -1,7 +1,7 @@
-"""Folders of files worked out once and kept for the next run.
+"""Folders of files made once and kept for the next run.
 
-They are in nam-jax below $XDG_CACHE_HOME, or below ~/.cache, and may be deleted
-at any time.
+They are in $XDG_CACHE_HOME/nam-jax, or ~/.cache/nam-jax, and may be deleted at
+any time.
 """
 
 import hashlib
@@ -11,19 +11,19 @@ import os
 import pathlib
 import shutil
 import tempfile
-import zlib
 from collections.abc import Callable
 
-from data_files import errors
+from data_files.errors import DataError
+from nam_jax.training import whole_files
 
 _SEAL = "checksums.json"
 
 
 def keep(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
-  """The folder called `name`, filled by make(folder) unless it is there.
+  """The folder called `name`, filled by make(folder) unless it exists.
 
-  It gets its name when it is complete, so a killed run leaves nothing that is
-  read later. A folder that no longer fits its checksums is made again.
+  It gets its name once it is complete, so a killed run leaves nothing that is
+  read later. A folder that no longer matches its checksums is made again.
   """
   final = _root() / name
   if _is_whole(final):
@@ -41,10 +41,10 @@ def keep(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
       partial = pathlib.Path(temporary, name)
       partial.mkdir()
       make(partial)
-      (partial / _SEAL).write_text(json.dumps(_checksums(partial)))
+      whole_files.write_json(partial / _SEAL, _checksums(partial))
       _rename(partial, final)
   except OSError as error:
-    raise errors.DataError(
+    raise DataError(
       f"cannot write {final}: {error}; XDG_CACHE_HOME chooses another place"
     ) from error
   return final
@@ -77,17 +77,9 @@ def _is_whole(folder: pathlib.Path) -> bool:
     return False
 
 
-def _checksums(folder: pathlib.Path) -> dict[str, int]:
+def _checksums(folder: pathlib.Path) -> dict[str, list[int]]:
   return {
-    path.name: _checksum(path)
+    path.name: whole_files.checksum(path)
     for path in folder.iterdir()
     if path.name != _SEAL
   }
-
-
-def _checksum(path: pathlib.Path) -> int:
-  checksum = 0
-  with path.open("rb") as file:
-    while block := file.read(1 << 22):
-      checksum = zlib.crc32(block, checksum)
-  return checksum

@@ -1,5 +1,6 @@
 """Finding and opening data files; whatever is wrong is a `DataError`."""
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -14,14 +15,14 @@ import tarfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from data_files import errors, official
+from data_files import official
+from data_files.errors import DataError
 
-# What the readers of the standard library raise at damaged files.
+# What the readers of the standard library raise on damaged files.
 _DAMAGE = (
   OSError,
   EOFError,
@@ -33,7 +34,7 @@ _DAMAGE = (
   tarfile.TarError,
   zipfile.BadZipFile,
 )
-
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 _BUFFER = 1 << 18
 
 
@@ -41,56 +42,65 @@ def find(
   name: str,
   data_dir: pathlib.Path | None,
   folders: Iterable[str],
-  patterns: Iterable[str],
+  readers: Mapping[str, Callable],
   advice: str,
-) -> tuple[pathlib.Path, str]:
-  """The first file or folder that is there, and the pattern it matches.
+) -> tuple[pathlib.Path, Callable]:
+  """The first file or folder that exists, and its reader.
 
   Args:
-    name: the task, for the message of the error if nothing is there.
+    name: the data, for the error if nothing is found.
     data_dir: where to look.
     folders: folders below data_dir, "" for itself, in the order of looking.
-    patterns: names or globs to look for in each folder; of several files that
-      match, the last by name counts.
-    advice: what to fetch from where, for the message.
+    readers: what reads a file, by name or glob; of several files that match,
+      the last by name counts.
+    advice: what to do if nothing is found, for the error.
   """
-  folders, patterns = list(folders), list(patterns)
-  wanted = ", ".join(patterns)
+  wanted = ", ".join(readers)
   if data_dir is None:
-    raise errors.DataError(
+    raise DataError(
       f"{name} needs data_dir, a folder with one of {wanted}. {advice}"
     )
-  for folder in folders:
-    for pattern in patterns:
-      found = sorted((data_dir / folder).glob(pattern))
-      if found:
-        return found[-1], pattern
-  places = ", ".join(str(data_dir / folder) for folder in folders)
-  raise errors.DataError(
-    f"no data of {name}: looked for {wanted} in {places}. {advice}"
+  places = [data_dir / folder for folder in folders]
+  for place in places:
+    for pattern, reader in readers.items():
+      if found := sorted(place.glob(pattern)):
+        return found[-1], reader
+  raise DataError(
+    f"no data for {name}: looked for {wanted} in"
+    f" {', '.join(map(str, places))}. {advice}"
   )
 
 
-def damaged(path: pathlib.Path, why: object) -> errors.DataError:
-  """An error about a file; for a known archive, whether it is the true one."""
+def damaged(path: pathlib.Path, why: object) -> DataError:
+  """An error about a file; for a published archive, whether it is intact."""
   message = f"{path}: {why}"
-  true = official.BY_NAME.get(path.name)
-  # A file without leave to read it has no checksum to compare.
-  if true and path.is_file() and os.access(path, os.R_OK):
+  published = official.BY_NAME.get(path.name)
+  if published and path.is_file() and os.access(path, os.R_OK):
     with path.open("rb") as file:
       md5 = hashlib.file_digest(file, "md5").hexdigest()
-    if md5 == true.md5:
-      message += "; the file is the official one, by its MD5"
+    if md5 == published.md5:
+      message += "; its MD5 is that of the published file"
     else:
       message += (
-        f"; the file has the MD5 {md5}, the official one {true.md5}: if it"
-        f" is incomplete, fetch it again from {true.url}"
+        f"; its MD5 is {md5}, that of the published file {published.md5}: if"
+        f" the download is incomplete, fetch {published.url} again"
       )
-  return errors.DataError(message)
+  return DataError(message)
+
+
+@contextlib.contextmanager
+def about(path: pathlib.Path) -> Iterator[None]:
+  """Names the file in errors that name neither it nor one beside it."""
+  try:
+    yield
+  except DataError as error:
+    if f"{path.parent}{os.sep}" in str(error):
+      raise
+    raise damaged(path, error) from error
 
 
 def read(path: pathlib.Path) -> bytes:
-  """The bytes of a file that must not be empty."""
+  """The bytes of a file, which must not be empty."""
   try:
     data = path.read_bytes()
   except OSError as error:
@@ -102,59 +112,56 @@ def read(path: pathlib.Path) -> bytes:
 
 def lines(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
   """Yields "file, line n" and the line; unpacks .gz and .xz."""
-  openers = {".gz": gzip.open, ".xz": lzma.open}
   number = 0
   if not path.exists():
-    raise errors.DataError(f"{path}: no such file")
+    raise DataError(f"{path}: no such file")
   try:
-    with openers.get(path.suffix, open)(path, "rb") as file:
+    with _OPENERS.get(path.suffix, open)(path, "rb") as file:
       for number, line in enumerate(file, start=1):
         yield f"{path}, line {number}", line.rstrip(b"\r\n")
   except _DAMAGE as error:
-    raise damaged(path, f"not readable after line {number}: {error}") from error
+    raise damaged(path, f"cannot read past line {number}: {error}") from error
   if number == 0:
     raise damaged(path, "the file is empty")
 
 
-def json_lines(path: pathlib.Path) -> Iterator[tuple[str, dict[str, Any]]]:
-  """Yields "file, line n" and the JSON object of the line."""
+def json_texts(path: pathlib.Path) -> Iterator[tuple[str, dict, bytes]]:
+  """Yields "file, line n", the line's JSON object, and its text in UTF-8."""
   for where, line in lines(path):
     try:
       item = json.loads(line.decode("utf-8"))
+      text = item["text"].encode()
     except (ValueError, RecursionError) as error:
-      raise errors.DataError(
+      raise DataError(
         f"{where}: expected a JSON object in UTF-8: {error}"
       ) from error
-    if not isinstance(item, dict):
-      raise errors.DataError(
-        f"{where}: expected a JSON object, got {reprlib.repr(item)}"
-      )
-    yield where, item
+    except (TypeError, LookupError, AttributeError) as error:
+      raise DataError(
+        f"{where}: expected a JSON object with a string as text, got"
+        f" {reprlib.repr(item)}"
+      ) from error
+    if not text:
+      raise DataError(f"{where}: the text is empty")
+    yield where, item, text
 
 
-def json_text(where: str, item: dict[str, Any]) -> bytes:
-  """The field `text` of a JSON object, in UTF-8."""
-  text = item.get("text")
-  if not isinstance(text, str) or not text:
-    raise errors.DataError(
-      f"{where}: expected a text in the field text, got {reprlib.repr(text)}"
+def check_labels(labels: np.ndarray, count: int, num_classes: int) -> None:
+  """Raises a DataError unless there are `count` labels 0..num_classes-1."""
+  if labels.dtype.kind not in "iu" or labels.shape != (count,):
+    raise DataError(
+      f"expected {count} integers as labels, got {described(labels)}"
     )
-  try:
-    return text.encode()
-  except UnicodeEncodeError as error:
-    raise errors.DataError(
-      f"{where}: the text is not Unicode: {error}"
-    ) from error
-
-
-def checked_label(where: str, label: object, num_classes: int) -> int:
-  """A label, if it is one."""
-  if type(label) is not int or not 0 <= label < num_classes:
-    raise errors.DataError(
-      f"{where}: expected a label 0..{num_classes - 1},"
-      f" got {reprlib.repr(label)}"
+  wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
+  if wrong.size:
+    raise DataError(
+      f"row {wrong[0]}: expected a label 0..{num_classes - 1},"
+      f" got {labels[wrong[0]]}"
     )
-  return label
+
+
+def described(array: np.ndarray) -> str:
+  """Type and shape, for errors."""
+  return f"{array.dtype} {list(array.shape)}"
 
 
 def arrays(path: pathlib.Path, names: Iterable[str]) -> list[np.ndarray]:
@@ -164,94 +171,59 @@ def arrays(path: pathlib.Path, names: Iterable[str]) -> list[np.ndarray]:
       missing = {f"{name}.npy" for name in names} - set(archive.namelist())
       if missing:
         raise damaged(path, f"has no {', '.join(sorted(missing))}")
-      # Reading an entry whole checks it before its header is believed.
+      # Reading a whole entry verifies its checksum before its header is used.
       entries = [archive.read(f"{name}.npy") for name in names]
     return [
       np.lib.format.read_array(io.BytesIO(entry), allow_pickle=False)
       for entry in entries
     ]
   except (*_DAMAGE, SyntaxError, tokenize.TokenError) as error:
-    raise damaged(path, f"not a whole .npz file: {error}") from error
+    raise damaged(path, f"not an intact .npz file: {error}") from error
 
 
 def members(
   path: pathlib.Path, wanted: re.Pattern[str]
 ) -> Iterator[tuple[str, bytes]]:
-  """Yields name and bytes of the wanted files of a folder, .tar.gz or .zip.
+  """Yields name and bytes of the wanted files of a .tar.gz or .zip archive.
 
-  Names begin at the folder, or are those in the archive; nothing is unpacked
-  to the disk. An archive must be whole up to its end.
+  Nothing is unpacked to disk, and the archive must be complete to its end.
   """
-  if path.is_dir():
-    reader = _folder_members
-  else:
-    reader = _zip_members if path.suffix == ".zip" else _archive_members
+  reader = _zip_members if path.suffix == ".zip" else _tar_members
   found = False
-  for name, data in reader(path, wanted):
-    found = True
-    if not data:
-      raise damaged(path, f"{name} is empty")
-    yield name, data
+  try:
+    for name, data in reader(path, wanted):
+      found = True
+      if not data:
+        raise damaged(path, f"{name} is empty")
+      yield name, data
+  except _DAMAGE as error:
+    raise damaged(path, f"the archive is damaged: {error}") from error
   if not found:
     raise damaged(path, f"has no file like {wanted.pattern}")
 
 
-def parsed(
-  path: pathlib.Path,
-  wanted: re.Pattern[str],
-  parse: Callable[[bytes], Any],
-  names: Iterable[str],
-) -> list[Any]:
-  """parse(data) of the `members` whose first group in wanted is in names."""
-  found = {}
-  for name, data in members(path, wanted):
-    try:
-      found[wanted.fullmatch(name)[1]] = parse(data)
-    except errors.DataError as error:
-      raise damaged(path, f"{name}: {error}") from error
-  missing = [name for name in names if name not in found]
-  if missing:
-    raise damaged(path, f"has no {', '.join(missing)}")
-  return [found[name] for name in names]
-
-
-def _folder_members(path, wanted):
-  for folder, _, files in os.walk(path):
-    for file in files:
-      full = pathlib.Path(folder, file)
-      name = full.relative_to(path.parent).as_posix()
-      if wanted.fullmatch(name):
-        yield name, read(full)
-
-
-def _archive_members(path, wanted):
-  try:
-    with _Gzip(path) as stream:
-      with tarfile.open(fileobj=stream, mode="r|", bufsize=_BUFFER) as archive:
-        for member in archive:
-          name = member.name.removeprefix("./")
-          if member.isreg() and wanted.fullmatch(name):
-            yield name, archive.extractfile(member).read()
-      stream.check_end()
-  except _DAMAGE as error:
-    raise damaged(path, f"the archive is damaged: {error}") from error
+def _tar_members(path, wanted):
+  with _Gzip(path) as stream:
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=_BUFFER) as archive:
+      for member in archive:
+        name = member.name.removeprefix("./")
+        if member.isreg() and wanted.fullmatch(name):
+          yield name, archive.extractfile(member).read()
+    stream.check_end()
 
 
 def _zip_members(path, wanted):
-  try:
-    with zipfile.ZipFile(path) as archive:
-      _check_entries(path, len(archive.infolist()))
-      for member in archive.infolist():
-        if not member.is_dir() and wanted.fullmatch(member.filename):
-          yield member.filename, archive.read(member)
-  except _DAMAGE as error:
-    raise damaged(path, f"the archive is damaged: {error}") from error
+  with zipfile.ZipFile(path) as archive:
+    _check_entries(path, len(archive.infolist()))
+    for member in archive.infolist():
+      if not member.is_dir() and wanted.fullmatch(member.filename):
+        yield member.filename, archive.read(member)
 
 
 def _check_entries(path, found):
   """Compares the number of entries with the one at the end of the archive.
 
-  zipfile itself does not miss an entry that a damaged one before it covers.
+  zipfile does not notice an entry hidden by a damaged one before it.
   """
   with path.open("rb") as file:
     file.seek(max(0, path.stat().st_size - (1 << 16) - 22))
@@ -263,9 +235,9 @@ def _check_entries(path, found):
 
 
 class _Gzip(gzip.GzipFile):
-  """Remembers its last bytes: a whole tar ends with two blocks of zeros.
+  """Remembers its last bytes: a complete tar ends with two blocks of zeros.
 
-  tarfile itself takes a tar that breaks off between two files for a whole one.
+  tarfile accepts a tar that breaks off between two files.
   """
 
   tail = b""

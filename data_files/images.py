@@ -1,8 +1,9 @@
-"""Decoding of images by Pillow, in several threads where there are many."""
+"""Images decoded by Pillow, many of them by several threads."""
 
 import concurrent.futures
 import contextlib
 import io
+import pathlib
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -10,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from data_files import errors
+from data_files import disk
+from data_files.errors import DataError
 
 # Kinds of images with at most 8 bits a channel.
 _PLAIN_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
@@ -18,20 +20,33 @@ _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _THREADS, _PER_JOB = 4, 100
 
 
-def png(where: str, data: bytes) -> np.ndarray:
-  """The pixels of a PNG image, uint8 [height width channels] if in color."""
+def png(where: str, data: bytes, shape: tuple[int, ...]) -> np.ndarray:
+  """The pixels of a PNG image, uint8 of this shape."""
   with _opened(where, data, ("PNG",)) as image:
-    return np.asarray(image)
+    pixels = np.asarray(image)
+  if pixels.dtype != np.uint8 or pixels.shape != shape:
+    raise DataError(
+      f"{where}: expected uint8 {list(shape)}, got {disk.described(pixels)}"
+    )
+  return pixels
+
+
+def encoded(pixels: np.ndarray) -> bytes:
+  """An image, uint8 [height width] or [height width 3], as a PNG file."""
+  from PIL import Image
+
+  stream = io.BytesIO()
+  Image.fromarray(pixels).save(stream, "PNG", compress_level=1)
+  return stream.getvalue()
 
 
 def square(where: str, data: bytes, side: int, mode: str = "RGB") -> np.ndarray:
-  """An image cut to a square in its middle and resized.
+  """The middle square of an image, resized.
 
   Args:
     where: for errors.
     data: a JPEG, PNG, WebP, GIF, BMP, TIFF or PPM file.
-    side: of the result; each pixel of a smaller image is the mean of those it
-      covers.
+    side: of the result; shrinking takes the mean of the pixels covered.
     mode: "RGB" or "L".
 
   Returns:
@@ -57,19 +72,23 @@ def resized(pixels: np.ndarray, side: int) -> np.ndarray:
 
 
 def stack(
-  load: Callable[[int], np.ndarray], shape: tuple[int, ...], out: Any = None
+  load: Callable[[int], np.ndarray],
+  shape: tuple[int, ...],
+  file: pathlib.Path | None = None,
 ) -> np.ndarray:
   """The arrays load(0), load(1), ... as one, made by several threads.
 
-  Of several errors, that of the first array is raised.
+  If several fail, the error of the first array is raised.
 
   Args:
     load: makes one uint8 array.
     shape: of the result; its first axis counts the arrays.
-    out: where to put the result, such as an array mapped to a file.
+    file: where to save the result, as .npy.
   """
-  if out is None:
+  if file is None:
     out = np.empty(shape, np.uint8)
+  else:
+    out = np.lib.format.open_memmap(file, "w+", np.uint8, shape)
   end = shape[0]  # nothing from there on is wanted
 
   def fill(start: int) -> None:
@@ -91,6 +110,8 @@ def stack(
     except BaseException:
       pool.shutdown(cancel_futures=True)
       raise
+  if file is not None:
+    out.flush()
   return out
 
 
@@ -114,7 +135,7 @@ def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
   try:
     from PIL import Image
   except ImportError as error:
-    raise errors.DataError(f"{where}: needs the package pillow") from error
+    raise DataError(f"{where}: needs the package pillow") from error
   try:
     with Image.open(io.BytesIO(data), formats=formats) as image:
       yield image
@@ -132,4 +153,4 @@ def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
     zlib.error,
     Image.DecompressionBombError,
   ) as error:
-    raise errors.DataError(f"{where}: not a {kind} image: {error}") from error
+    raise DataError(f"{where}: not a {kind} image: {error}") from error

@@ -1,9 +1,9 @@
 """Reads pickles of plain data and numpy arrays without running them.
 
-A pickle is a program for a small stack machine, and one of its instructions
-calls any function there is. Here such a call becomes a `Call`, a note of what
-would have been called, and only the calls that make up an array are noted:
-everything else is refused.
+A pickle is a program for a small stack machine, one of whose instructions calls
+any function at all. Here such a call becomes a `Call`, a note of what would
+have been called. Only the calls that make up an array are noted; everything
+else is refused.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from data_files import errors
+from data_files.errors import DataError
 
 _CALLABLES = {
   "numpy ndarray": "ndarray",
@@ -54,33 +54,33 @@ def load(data: bytes) -> Any:
         machine.run(instruction.name, argument)
     (result,) = machine.stack
   except (ValueError, TypeError, IndexError, KeyError, Warning) as error:
-    raise errors.DataError(f"the pickle is refused: {error}") from error
+    raise DataError(f"the pickle is refused: {error}") from error
   return result
 
 
 def field(value: Any, key: str) -> Any:
   """An entry of a dict, which Python 2 may have written with bytes as keys."""
   if not isinstance(value, dict):
-    raise errors.DataError("expected a dict")
+    raise DataError("expected a dict")
   if key in value:
     return value[key]
   if key.encode() in value:
     return value[key.encode()]
-  raise errors.DataError(f"expected a dict with {key}")
+  raise DataError(f"expected a dict with {key}")
 
 
 def integers(value: Any, name: str) -> np.ndarray:
   """A list of integers as an array, int64 [n]."""
   if not isinstance(value, list) or {type(i) for i in value} - {int}:
-    raise errors.DataError(f"expected a list of integers as {name}")
+    raise DataError(f"expected a list of integers as {name}")
   try:
     return np.array(value, np.int64)
   except OverflowError as error:
-    raise errors.DataError(f"{name}: an integer is too large") from error
+    raise DataError(f"{name}: an integer is too large") from error
 
 
 def bytes_array(value: Any, axes: int) -> np.ndarray:
-  """The uint8 array with so many axes that a `Call` stands for."""
+  """The uint8 array that a `Call` stands for; it must have so many axes."""
   match value:
     case Call(
       "reconstruct",
@@ -92,12 +92,12 @@ def bytes_array(value: Any, axes: int) -> np.ndarray:
     ) if len(shape) == axes:
       order = "C"
     case _:
-      raise errors.DataError(f"expected a numpy array with {axes} axes")
+      raise DataError(f"expected a numpy array with {axes} axes")
   if kind not in _UINT8 or not isinstance(data, bytes | bytearray):
-    raise errors.DataError("expected a numpy array of uint8")
+    raise DataError("expected a numpy array of uint8")
   sizes = all(type(size) is int and size > 0 for size in shape)
   if not sizes or math.prod(shape) != len(data):
-    raise errors.DataError(f"the array's shape does not fit {len(data)} bytes")
+    raise DataError(f"the array's shape does not fit {len(data)} bytes")
   return np.frombuffer(data, np.uint8).reshape(shape, order=order)
 
 
@@ -169,7 +169,7 @@ class _Machine:
 
   def _name(self, name: str) -> None:
     if name not in _CALLABLES:
-      raise ValueError(f"it names {name!r:.60}, which is no part of an array")
+      raise ValueError(f"it names {name!r:.60}, which is not part of an array")
     self.stack.append(_Callable(_CALLABLES[name]))
 
   def _call(self, function: Any, arguments: Any) -> None:

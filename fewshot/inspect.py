@@ -1,33 +1,30 @@
 """Shows data: python -m fewshot.inspect omniglot --data_dir DIR."""
 
-import argparse
-
 import numpy as np
 
-from data_files.errors import DataError
+from command_line import tool
 from fewshot.data import registry
 
 
 def main(arguments: list[str] | None = None) -> None:
-  """Prints what the arguments ask for; wrong ones end with one line."""
-  parser = argparse.ArgumentParser(
-    prog="python -m fewshot.inspect",
-    description="Prints classes and images of each split.",
-    epilog=f"sources: {', '.join(registry.SOURCES)}",
+  """Runs the command line."""
+  parser = tool.make_parser(
+    "Prints classes and images of each split.",
+    "python -m fewshot.inspect",
+    f"sources: {', '.join(registry.SOURCES)}",
   )
   parser.add_argument("source", help="one of the sources below")
   parser.add_argument("--data_dir", help="folder with the source's files")
   parser.add_argument(
     "--image_size", type=int, help="side of the images (default: the source's)"
   )
-  options = parser.parse_args(arguments)
-  settings = {}
-  if options.image_size is not None:
-    settings["image_size"] = options.image_size
-  try:
-    data = registry.load(options.source, options.data_dir, **settings)
-  except DataError as error:
-    parser.exit(2, f"error: {error}\n")
+  tool.run(parser, _show, arguments)
+
+
+def _show(options) -> None:
+  size = options.image_size
+  settings = {} if size is None else {"image_size": size}
+  data = registry.load(options.source, options.data_dir, **settings)
   shape = data.test.data.shape[1:]
   print(f"{data.name}: {' x '.join(map(str, shape))} {data.test.data.dtype}")
   print(f"{'':12}{'classes':>8}{'images':>8}  per class: min, median, max")

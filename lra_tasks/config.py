@@ -22,7 +22,8 @@ NAMES = {
 _FLAGS = {
   "model_dir": "=workdir",
   "task_name": "instead of the config's task; the benchmark's names will do",
-  "data_dir": "folder of the data; listops generates its own without it",
+  "data_dir": "folder of the data; without it, listops generates its own,"
+  " and text and image are read where TFDS keeps its data",
   "attention": "instead of the config's attention",
 }
 # Perplexity is cut off here, as in the benchmark.
@@ -34,7 +35,7 @@ class LRAConfig(training.TrainConfig):
   """The engine's settings, and what is trained on what."""
 
   # A name in lra_tasks/registry.py, and the task's settings.
-  task: str = "basic"
+  task: str = "listops"
   task_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # A name in nam_jax/models/lra.py, and its options.
   attention: str = "nam"
@@ -55,7 +56,7 @@ class LRAConfig(training.TrainConfig):
     self, kind: str, row: Mapping[str, float]
   ) -> dict[str, float]:
     """The benchmark's names, which differ for images."""
-    is_image = not self.task.startswith(("basic", "imdb", "aan"))
+    is_image = self.task in ("image", "pathfinder")
     prefix = "val" if is_image and kind == "eval" else kind
     scalars = {f"{prefix}_{name}": value for name, value in row.items()}
     pace = scalars.pop("train_steps_per_second", None)
@@ -78,11 +79,12 @@ def read(
   file = script.config_file(argv, DEFAULT)
   upstream.make_importable(file)
   values, fields = script.read(argv, usage, DEFAULT, NAMES, _FLAGS)
-  task, notices = values.task_name, []
+  name, notices = values.task_name, []
   if upstream.is_upstream(fields):
-    task = task or upstream.task_of(file)
-    fields, notices = upstream.translate(fields, task)
-  fields["task"] = task or fields["task"]
+    name = name or upstream.task_of(file)
+    fields, notices = upstream.translate(fields, name)
+  fields["task"], settings = upstream.our_task(name or fields["task"])
+  fields["task_kwargs"] = fields.get("task_kwargs", {}) | settings
   if values.attention and values.attention != fields["attention"]:
     fields["attention"] = values.attention
     if fields.get("attention_kwargs"):

@@ -1,12 +1,11 @@
-"""Shows a task's data: python -m lra_tasks.inspect cifar10 --data_dir DIR."""
+"""Shows a task's data: python -m lra_tasks.inspect image --data_dir DIR."""
 
-import argparse
 import math
 import textwrap
 
 import numpy as np
 
-from data_files import errors
+from command_line import tool
 from lra_tasks import listops_trees, registry, task, text
 
 _EXAMPLES = 2
@@ -17,16 +16,26 @@ _COLUMNS, _LINES = 32, 16
 
 
 def main(arguments: list[str] | None = None) -> None:
-  """Prints what the arguments ask for; wrong ones end with one line."""
-  parser = _parser()
-  options = parser.parse_args(arguments)
-  settings = {}
-  if options.max_length is not None:
-    settings["max_length"] = options.max_length
-  try:
-    a_task = registry.make_task(options.task, options.data_dir, **settings)
-  except (errors.DataError, ValueError) as error:
-    parser.exit(2, f"error: {error}\n")
+  """Runs the command line."""
+  parser = tool.make_parser(
+    "Prints size, classes, lengths and examples of each split.",
+    "python -m lra_tasks.inspect",
+    f"tasks: {', '.join(registry.TASKS)}",
+  )
+  add = parser.add_argument
+  add("task", help="one of the tasks below")
+  add("--data_dir", help="folder with the task's files")
+  add("--max_length", type=int, help="tokens per row of listops and texts")
+  add("--resolution", type=int, help="height and width of pathfinder")
+  add("--level", help="easy, inter or hard pathfinder")
+  tool.run(parser, _show, arguments)
+
+
+def _show(options) -> None:
+  given = vars(options)
+  name, data_dir = given.pop("task"), given.pop("data_dir")
+  settings = {key: value for key, value in given.items() if value is not None}
+  a_task = registry.make_task(name, data_dir, **settings)
   kind = "pairs of " if a_task.is_pair else ""
   print(
     f"{a_task.name}: {kind}{a_task.max_length} tokens out of"
@@ -39,20 +48,6 @@ def main(arguments: list[str] | None = None) -> None:
     else:
       print(f"\n{name}: {len(rows)} rows")
       print("\n".join(_statistics(rows, a_task) + _examples(rows, a_task)))
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(
-    prog="python -m lra_tasks.inspect",
-    description="Prints size, classes, lengths and examples of each split.",
-    epilog=f"tasks: {', '.join(registry.TASKS)}",
-  )
-  parser.add_argument("task", help="one of the tasks below")
-  parser.add_argument("--data_dir", help="folder with the task's files")
-  parser.add_argument(
-    "--max_length", type=int, help="tokens per row (default: the task's)"
-  )
-  return parser
 
 
 def _statistics(rows: task.Rows, a_task: task.Task) -> list[str]:
@@ -80,10 +75,10 @@ def _examples(rows: task.Rows, a_task: task.Task) -> list[str]:
 
 
 def _decoded(a_task: task.Task, ids: np.ndarray) -> str:
-  if a_task.name == "basic":
+  if a_task.name == "listops":
     words = " ".join(listops_trees.WORDS[i] for i in ids if i)
     return textwrap.fill(words[:_CHARACTERS], 72)
-  if a_task.name in ("imdb_reviews", "aan"):
+  if a_task.name in ("text", "retrieval"):
     # Whatever the text holds, the terminal gets plain characters.
     return textwrap.fill(ascii(text.decode(ids)[:_CHARACTERS]), 72)
   side = math.isqrt(len(ids))

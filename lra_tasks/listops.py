@@ -1,4 +1,4 @@
-"""ListOps, the task "basic": the value of an expression, one of ten.
+"""ListOps: the value of an expression, one of ten.
 
 The benchmark's files have a header and, tab-separated, an expression in
 parentheses and its value:
@@ -15,7 +15,8 @@ import pathlib
 
 import numpy as np
 
-from data_files import cache, disk, errors
+from data_files import cache, disk
+from data_files.errors import DataError
 from lra_tasks import listops_trees, rows, task
 
 FILES = {
@@ -64,8 +65,8 @@ def make_task(
 
   Args:
     data_dir: a folder with the benchmark's three files, or the one its archive
-      was unpacked in. None draws expressions, once: they are kept in the cache.
-    max_length: rows are cut or padded to this length. What is drawn is shorter.
+      was unpacked in. None draws expressions once and keeps them in the cache.
+    max_length: rows are cut or padded to this length. Drawn ones are shorter.
     **settings: how to draw, the other fields of `listops_trees.Settings`;
       together with data_dir an error.
   """
@@ -73,16 +74,16 @@ def make_task(
     splits = _drawn(listops_trees.Settings(max_length=max_length, **settings))
   elif settings:
     raise ValueError(
-      f"{', '.join(settings)}: for drawing expressions, but data_dir "
-      f"{data_dir} has some already; give one or the other"
+      f"{', '.join(settings)} would draw expressions, but data_dir {data_dir}"
+      " has some already: leave out one or the other"
     )
   else:
-    path, _ = disk.find(
-      "ListOps", data_dir, _FOLDERS, [FILES["train"]], _ADVICE
+    path, reader = disk.find(
+      "listops", data_dir, _FOLDERS, {FILES["train"]: read}, _ADVICE
     )
-    splits = {split: read(path.with_name(FILES[split])) for split in FILES}
+    splits = {s: reader(path.with_name(name)) for s, name in FILES.items()}
   return task.Task(
-    name="basic",
+    name="listops",
     vocab_size=VOCAB_SIZE,
     num_classes=len(_LABELS),
     max_length=max_length,
@@ -96,23 +97,21 @@ def read(path: pathlib.Path) -> listops_trees.Expressions:
   lines = disk.lines(path)
   where, header = next(lines)
   if header != HEADER.encode():
-    raise errors.DataError(f"{where}: expected the header {HEADER!r}")
+    raise DataError(f"{where}: expected the header {HEADER!r}")
   expressions, labels = [], []
   for where, line in lines:
     columns = line.split(b"\t")
     if len(columns) != 2:
-      raise errors.DataError(
+      raise DataError(
         f"{where}: expected 2 columns separated by a tab, got {len(columns)}"
       )
     source, label = columns
     if label not in _LABELS:
-      raise errors.DataError(
-        f"{where}: expected a label 0..9, got {label!r:.40}"
-      )
+      raise DataError(f"{where}: expected a label 0..9, got {label!r:.40}")
     expressions.append(_tokens(where, source))
     labels.append(_LABELS[label])
   if not labels:
-    raise errors.DataError(f"{where}: no expression follows the header")
+    raise DataError(f"{where}: no expression follows the header")
   tokens, offsets = rows.end_to_end(expressions)
   return listops_trees.Expressions(tokens, offsets, np.array(labels, np.int32))
 
@@ -127,13 +126,13 @@ def _tokens(where: str, source: bytes) -> bytes:
   run_together = (is_word[1:] & is_word[:-1]).any()
   if run_together or _UNKNOWN in tokens or not words.isascii():
     unknown = next(w for w in words.split(b" ") if w and w not in _IDS)
-    raise errors.DataError(f"{where}: unknown word {unknown!r:.40}")
+    raise DataError(f"{where}: unknown word {unknown!r:.40}")
   step = _STEP[np.frombuffer(tokens, np.uint8)]
   depth = np.cumsum(step, dtype=np.int32)
   # An operator closed at once is a step of 1 and then one of -1.
   is_empty = (step[:-1] > step[1:] + 1).any()
   if not tokens or depth[-1] != 0 or (depth[:-1] < 1).any() or is_empty:
-    raise errors.DataError(
+    raise DataError(
       f"{where}: expected one whole expression, got {source!r:.60}"
     )
   return tokens
@@ -142,7 +141,7 @@ def _tokens(where: str, source: bytes) -> bytes:
 def _drawn(
   settings: listops_trees.Settings,
 ) -> dict[str, listops_trees.Expressions]:
-  """Expressions from the cache, where they are put if they are missing."""
+  """Expressions from the cache, drawn if they are missing."""
 
   def make(folder: pathlib.Path) -> None:
     for split, expressions in listops_trees.generate(settings).items():

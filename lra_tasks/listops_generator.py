@@ -6,15 +6,15 @@ draws expressions (see listops_trees.py) and writes basic_train.tsv,
 basic_val.tsv and basic_test.tsv.
 """
 
-import argparse
 import dataclasses
-import os
 import pathlib
 from collections.abc import Sequence
 
 import numpy as np
 
+from command_line import tool
 from lra_tasks import listops, listops_trees
+from nam_jax.training import whole_files
 
 
 def text(tokens: np.ndarray) -> str:
@@ -47,38 +47,32 @@ def write(
   """Writes the splits as the benchmark's files."""
   directory.mkdir(parents=True, exist_ok=True)
   for split, expressions in splits.items():
-    path = directory / listops.FILES[split]
-    partial = path.with_name(f"{path.name}.partial")
-    with partial.open("w", newline="") as file:
-      file.write(f"{listops.HEADER}\r\n")
-      labels = expressions.labels
-      for row, label in zip(expressions.rows(), labels, strict=True):
-        file.write(f"{text(row)}\t{label}\r\n")
-    os.replace(partial, path)
+    pairs = zip(expressions.rows(), expressions.labels, strict=True)
+    lines = [listops.HEADER, *(f"{text(row)}\t{label}" for row, label in pairs)]
+    whole_files.write_text(
+      directory / listops.FILES[split], "\r\n".join([*lines, ""])
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
   """Runs the command line."""
-  parser = argparse.ArgumentParser(
-    prog="python -m lra_tasks.listops_generator",
-    description=__doc__,
-    epilog=listops_trees.Settings.__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
+  parser = tool.make_parser(
+    __doc__,
+    "python -m lra_tasks.listops_generator",
+    listops_trees.Settings.__doc__,
   )
   parser.add_argument("--output_dir", type=pathlib.Path, required=True)
   for field in dataclasses.fields(listops_trees.Settings):
     parser.add_argument(
-      f"--{field.name}",
-      type=int,
-      default=field.default,
-      help=f"default: {field.default}",
+      f"--{field.name}", type=int, default=field.default, help=" "
     )
-  options = vars(parser.parse_args(arguments))
-  directory = options.pop("output_dir")
-  try:
-    write(directory, listops_trees.generate(listops_trees.Settings(**options)))
-  except (ValueError, OSError) as error:
-    parser.error(str(error))
+  tool.run(parser, _write, arguments)
+
+
+def _write(options) -> None:
+  settings = vars(options)
+  directory = settings.pop("output_dir")
+  write(directory, listops_trees.generate(listops_trees.Settings(**settings)))
 
 
 if __name__ == "__main__":

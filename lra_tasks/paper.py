@@ -6,17 +6,17 @@ RESULTS = {
   "softmax": {
     "listops": (29.8, 1.0),
     "text": (57.3, 1.0),
-    "cifar10": (40.16, 1.0),
+    "image": (40.16, 1.0),
   },
   "linear": {
     "listops": (36.5, 2.59),
     "text": (64.3, 2.35),
-    "cifar10": (38.76, 10.02),
+    "image": (38.76, 10.02),
   },
   "nam": {
     "listops": (36.1, 2.66),
     "text": (63.5, 2.44),
-    "cifar10": (37.18, 10.07),
+    "image": (37.18, 10.07),
   },
 }
 TASKS = tuple(RESULTS["softmax"])

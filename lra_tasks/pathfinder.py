@@ -5,9 +5,9 @@ The benchmark's folders, below pathfinder32, pathfinder64, ...:
   curv_baseline, curv_contour_length_9, curv_contour_length_14
     imgs/<k>/sample_<i>.png
     metadata/<k>.npy    plain text in spite of its name, a line per image:
-                        folder, file, number, label and what was drawn
+                        folder, file, number, label and how it was drawn
 
-An .npz file with x, uint8 [n height width], and y, labels [n], does as well.
+An .npz file with x, uint8 [n height width], and y, labels [n], works as well.
 Images are taken in the order of the metadata, then shuffled in a way that
 never changes: 80% to learn from, 10% for validation, 10% for the test.
 """
@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_files import cache, disk, errors, images
+from data_files import cache, disk, images
+from data_files.errors import DataError
 from lra_tasks import rows, task
 
 FOLDERS = {
@@ -28,13 +29,6 @@ FOLDERS = {
   "hard": "curv_contour_length_14",
 }
 RESOLUTIONS = (32, 64, 128, 256)
-NAMES = tuple(f"pathfinder{r}_{d}" for r in RESOLUTIONS for d in FOLDERS)
-
-
-class _Entry(NamedTuple):
-  path: pathlib.Path
-  label: int
-
 
 _PLACES = ("", "lra_release", "lra_release/lra_release")
 _ADVICE = (
@@ -44,26 +38,42 @@ _ADVICE = (
 _SHUFFLE_SEED = 0
 
 
-def make_task(name: str, data_dir: pathlib.Path | None) -> task.Task:
-  """One of NAMES, from a folder of the benchmark or an .npz file.
+class _Entry(NamedTuple):
+  path: pathlib.Path
+  label: int
+
+
+def make_task(
+  data_dir: pathlib.Path | None, *, resolution: int = 32, level: str = "hard"
+) -> task.Task:
+  """The task from a folder of the benchmark or an .npz file.
 
   Args:
-    name: resolution and difficulty, such as "pathfinder32_hard".
-    data_dir: has pathfinder<resolution>, perhaps below lra_release; or an .npz
-      file of the task's name; or, in pathfinder<resolution>, any single .npz.
+    data_dir: has the folder pathfinder<resolution>, perhaps in lra_release; or
+      pathfinder<resolution>_<level>.npz, or any single .npz in that folder.
+    resolution: height and width, 32, 64, 128 or 256.
+    level: "easy", "inter" or "hard".
   """
-  if name not in NAMES:
-    raise ValueError(f"unknown task {name!r}; known: {', '.join(NAMES)}")
-  resolution = int(name.removeprefix("pathfinder").split("_")[0])
-  source = _find(name, data_dir)
-  read = _read_folder if source.is_dir() else _read_npz
-  images, labels = read(source, resolution)
+  if resolution not in RESOLUTIONS or level not in FOLDERS:
+    raise ValueError(
+      f"expected a resolution of {', '.join(map(str, RESOLUTIONS))} and a level"
+      f" of {', '.join(FOLDERS)}, got {resolution!r} and {level!r}"
+    )
+  top = f"pathfinder{resolution}"
+  readers = {
+    f"{top}/{FOLDERS[level]}": _read_folder,
+    f"{top}_{level}.npz": _read_npz,
+    f"{top}/{top}_{level}.npz": _read_npz,
+    f"{top}/*.npz": _read_only_npz,
+  }
+  path, reader = disk.find("pathfinder", data_dir, _PLACES, readers, _ADVICE)
+  pixels, labels = reader(path, resolution)
   ends = len(labels) * 8 // 10, len(labels) * 9 // 10
   train, validation, test = map(
-    rows.ImageRows, np.split(images, ends), np.split(labels, ends)
+    rows.ImageRows, np.split(pixels, ends), np.split(labels, ends)
   )
   return task.Task(
-    name=name,
+    name="pathfinder",
     vocab_size=256,
     num_classes=2,
     max_length=resolution**2,
@@ -74,39 +84,33 @@ def make_task(name: str, data_dir: pathlib.Path | None) -> task.Task:
   )
 
 
-def _find(name: str, data_dir: pathlib.Path | None) -> pathlib.Path:
-  """The folder with imgs and metadata, or the .npz file."""
-  top, difficulty = name.split("_")
-  any_npz = f"{top}/*.npz"
-  patterns = [f"{top}/{FOLDERS[difficulty]}", f"{name}.npz"]
-  patterns += [f"{top}/{name}.npz", any_npz]
-  path, pattern = disk.find(name, data_dir, _PLACES, patterns, _ADVICE)
-  if pattern == any_npz:
-    several = len(list(path.parent.glob("*.npz"))) > 1
-    if several or path.stem in NAMES:
-      raise errors.DataError(
-        f"{path.parent}: has .npz files, but neither {name}.npz nor a single "
-        "one that could be any task's"
-      )
-  return path
+def _read_only_npz(
+  path: pathlib.Path, resolution: int
+) -> tuple[np.ndarray, np.ndarray]:
+  """Whatever its name, unless it is that of another level."""
+  levels = [f"{path.parent.name}_{level}" for level in FOLDERS]
+  if len(list(path.parent.glob("*.npz"))) > 1 or path.stem in levels:
+    raise DataError(
+      f"{path.parent}: expected a single .npz file or one named after the"
+      f" level, such as {levels[-1]}.npz"
+    )
+  return _read_npz(path, resolution)
 
 
 def _read_npz(
   path: pathlib.Path, resolution: int
 ) -> tuple[np.ndarray, np.ndarray]:
   """Images and labels, both shuffled."""
-  images, labels = disk.arrays(path, ["x", "y"])
-  if images.dtype != np.uint8 or images.shape[1:] != (resolution, resolution):
-    raise errors.DataError(
-      f"{path}: expected x as uint8 [n {resolution} {resolution}], got "
-      f"{images.dtype} {list(images.shape)}"
+  pixels, labels = disk.arrays(path, ["x", "y"])
+  if pixels.dtype != np.uint8 or pixels.shape[1:] != (resolution, resolution):
+    raise DataError(
+      f"{path}: expected x as uint8 [n {resolution} {resolution}],"
+      f" got {disk.described(pixels)}"
     )
-  if labels.shape != images.shape[:1] or not np.isin(labels, (0, 1)).all():
-    raise errors.DataError(
-      f"{path}: expected y as {len(images)} labels, each 0 or 1"
-    )
+  with disk.about(path):
+    disk.check_labels(labels, len(pixels), 2)
   order = _shuffled(len(labels))
-  return images[order], labels[order]
+  return pixels[order], labels[order]
 
 
 def _read_folder(
@@ -118,7 +122,7 @@ def _read_folder(
   )
   entries = [entry for path in metadata for entry in _entries(folder, path)]
   if not entries:
-    raise errors.DataError(f"{folder}: no metadata/*.npy. {_ADVICE}")
+    raise DataError(f"{folder}: no metadata/*.npy. {_ADVICE}")
 
   def make(target: pathlib.Path) -> None:
     chosen = [entries[i] for i in _shuffled(len(entries))]
@@ -129,8 +133,8 @@ def _read_folder(
     state += [path.name, path.stat().st_mtime_ns]
   name = f"{folder.parent.name}-{folder.name}-{cache.digest(*state)}"
   kept = cache.keep(name, make)
-  images = np.load(kept / "images.npy", mmap_mode="r", allow_pickle=False)
-  return images, np.load(kept / "labels.npy", allow_pickle=False)
+  pixels = np.load(kept / "images.npy", mmap_mode="r", allow_pickle=False)
+  return pixels, np.load(kept / "labels.npy", allow_pickle=False)
 
 
 def _shuffled(count: int) -> np.ndarray:
@@ -142,7 +146,7 @@ def _entries(folder: pathlib.Path, metadata: pathlib.Path) -> list[_Entry]:
   for where, line in disk.lines(metadata):
     fields = os.fsdecode(line).split()
     if len(fields) < 4 or fields[3] not in ("0", "1"):
-      raise errors.DataError(
+      raise DataError(
         f"{where}: expected folder, file, number and a label 0 or 1, got "
         f"{line!r:.60}"
       )
@@ -157,30 +161,17 @@ def _decode(
   try:
     full = [entry for entry in entries if entry.path.stat().st_size]
   except OSError as error:
-    raise errors.DataError(f"{error.filename}: {error.strerror}") from error
+    raise DataError(f"{error.filename}: {error.strerror}") from error
   if len(full) < len(entries):
     empty = set(entries) - set(full)
     logging.getLogger(__name__).warning(
       "left out %d empty image(s), such as %s", len(empty), min(empty).path
     )
-  images = np.lib.format.open_memmap(
-    target / "images.npy", "w+", np.uint8, (len(full), resolution, resolution)
-  )
+  shape = (resolution, resolution)
 
-  images.stack(
-    lambda index: _read_image(full[index].path, resolution),
-    images.shape,
-    images,
-  )
-  images.flush()
+  def load(index: int) -> np.ndarray:
+    path = full[index].path
+    return images.png(str(path), disk.read(path), shape)
+
+  images.stack(load, (len(full), *shape), target / "images.npy")
   np.save(target / "labels.npy", np.array([e.label for e in full], np.int32))
-
-
-def _read_image(path: pathlib.Path, resolution: int) -> np.ndarray:
-  pixels = images.png(str(path), disk.read(path))
-  if pixels.shape != (resolution, resolution):
-    raise errors.DataError(
-      f"{path}: expected {resolution} x {resolution} gray pixels, got "
-      f"{list(pixels.shape)}"
-    )
-  return pixels

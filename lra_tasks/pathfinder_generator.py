@@ -1,7 +1,7 @@
 """Draws Pathfinder images: are the two marked ends those of one contour?
 
   python -m lra_tasks.pathfinder_generator --output_dir DIR --resolution 32 \\
-    --difficulty hard --count 200000
+    --level hard --count 200000
 
 Each image has two long contours of dashes, short ones to distract, and two
 discs. One disc is where a long contour begins, the other where the same one
@@ -10,7 +10,6 @@ benchmark, and so are the folders, so DIR serves as the task's data_dir. Image
 number i depends on i and the seed alone.
 """
 
-import argparse
 import concurrent.futures
 import contextlib
 import functools
@@ -21,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from command_line import tool
 from lra_tasks import pathfinder, pathfinder_contours
 
 CONTOUR_LENGTHS = {"easy": 6, "inter": 9, "hard": 14}
@@ -37,13 +37,13 @@ class Sample(NamedTuple):
   margin: int
 
 
-def draw(resolution: int, difficulty: str, seed: int, index: int) -> Sample:
+def draw(resolution: int, level: str, seed: int, index: int) -> Sample:
   """Image number `index`; the even ones have label 0, the odd ones label 1."""
   rng = np.random.default_rng([seed, index])
   style = pathfinder_contours.STYLES[resolution]
   margin = style.margins[rng.integers(len(style.margins))]
   plane = pathfinder_contours.plane(style, margin)
-  long, short = plane.contours(rng, CONTOUR_LENGTHS[difficulty])
+  long, short = plane.contours(rng, CONTOUR_LENGTHS[level])
   image = np.zeros((resolution, resolution))
   for contours, contrast in zip((long, short), style.contrasts, strict=True):
     if contours:
@@ -61,7 +61,7 @@ def write(
   output_dir: pathlib.Path,
   *,
   resolution: int,
-  difficulty: str,
+  level: str,
   count: int,
   seed: int = 0,
   workers: int = 1,
@@ -72,14 +72,14 @@ def write(
   an interrupted run has written can be read.
   """
   folder = output_dir / f"pathfinder{resolution}"
-  folder /= pathfinder.FOLDERS[difficulty]
+  folder /= pathfinder.FOLDERS[level]
   metadata = folder / "metadata"
   if metadata.exists():
     raise FileExistsError(f"{folder} has images already")
   metadata.mkdir(parents=True)
   starts = range(0, count, _IMAGES_PER_JOB)
   ends = [min(start + _IMAGES_PER_JOB, count) for start in starts]
-  job = functools.partial(_write_images, folder, resolution, difficulty, seed)
+  job = functools.partial(_write_images, folder, resolution, level, seed)
   with _mapper(workers) as mapped:
     for start, lines in zip(starts, mapped(job, starts, ends), strict=True):
       path = metadata / f"{start // _IMAGES_PER_FOLDER}.npy"
@@ -102,7 +102,7 @@ def _mapper(workers: int) -> Iterator[Callable]:
 def _write_images(
   folder: pathlib.Path,
   resolution: int,
-  difficulty: str,
+  level: str,
   seed: int,
   start: int,
   end: int,
@@ -111,12 +111,12 @@ def _write_images(
   from PIL import Image
 
   style = pathfinder_contours.STYLES[resolution]
-  length = CONTOUR_LENGTHS[difficulty]
+  length = CONTOUR_LENGTHS[level]
   subfolder = f"imgs/{start // _IMAGES_PER_FOLDER}"
   (folder / subfolder).mkdir(parents=True, exist_ok=True)
   lines = []
   for index in range(start, end):
-    sample = draw(resolution, difficulty, seed, index)
+    sample = draw(resolution, level, seed, index)
     number = index % _IMAGES_PER_FOLDER
     name = f"sample_{number}.png"
     Image.fromarray(sample.image).save(folder / subfolder / name)
@@ -191,26 +191,22 @@ def _stamp(
 
 def main(arguments: Sequence[str] | None = None) -> None:
   """Runs the command line."""
-  parser = argparse.ArgumentParser(
-    prog="python -m lra_tasks.pathfinder_generator",
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = tool.make_parser(__doc__, "python -m lra_tasks.pathfinder_generator")
   add = parser.add_argument
   add("--output_dir", type=pathlib.Path, required=True)
-  add("--resolution", type=int, choices=pathfinder_contours.STYLES, default=32)
-  add("--difficulty", choices=CONTOUR_LENGTHS, default="hard")
-  add("--count", type=int, default=200_000, help="images; default: 200000")
-  add("--seed", type=int, default=0, help="default: 0")
-  add("--workers", type=int, default=1, help="processes; default: 1")
-  options = parser.parse_args(arguments)
+  add("--resolution", type=int, choices=pathfinder.RESOLUTIONS, default=32)
+  # --difficulty is an older name.
+  add("--level", "--difficulty", choices=CONTOUR_LENGTHS, default="hard")
+  add("--count", type=int, default=200_000, help="images")
+  add("--seed", type=int, default=0, help=" ")
+  add("--workers", type=int, default=1, help="processes")
+  tool.run(parser, _write, arguments)
+
+
+def _write(options) -> None:
   if min(options.count, options.workers) < 1 or options.seed < 0:
-    parser.error("count and workers are at least 1, and seed at least 0")
-  try:
-    folder = write(**vars(options))
-  except OSError as error:
-    parser.error(str(error))
-  print(f"{options.count} images in {folder}")
+    raise ValueError("count and workers are at least 1, and seed at least 0")
+  print(f"{options.count} images in {write(**vars(options))}")
 
 
 if __name__ == "__main__":

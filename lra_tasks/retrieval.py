@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data_files import disk, errors
+from data_files import disk
+from data_files.errors import DataError
 from lra_tasks import rows, task
 
 _FOLDERS = (
@@ -37,7 +38,7 @@ _Pairs = list[tuple[int, int, int]]
 def make_task(
   data_dir: pathlib.Path | None, *, max_length: int = 4000
 ) -> task.Task:
-  """The task aan.
+  """The pairs as a task.
 
   Args:
     data_dir: folder with new_aan_pairs.{train,eval,test}.tsv, or that in which
@@ -45,15 +46,15 @@ def make_task(
       .gz) and pairs_{train,val,test}.tsv, by itself or in citation.
     max_length: bytes per paper; longer ones are cut.
   """
-  path, pattern = disk.find("aan", data_dir, _FOLDERS, _READERS, _ADVICE)
+  path, reader = disk.find("retrieval", data_dir, _FOLDERS, _READERS, _ADVICE)
   papers = _Papers(max_length)
-  splits = [np.array(pairs) for pairs in _READERS[pattern](path, papers)]
+  splits = [np.array(pairs) for pairs in reader(path, papers)]
   documents = papers.sequences()
   train, validation, test = (
     rows.PairRows(documents, split[:, :2], split[:, 2]) for split in splits
   )
   return task.Task(
-    name="aan",
+    name="retrieval",
     vocab_size=rows.BYTE_VOCAB_SIZE,
     num_classes=2,
     max_length=max_length,
@@ -65,7 +66,7 @@ def make_task(
 
 
 class _Papers:
-  """Different papers, numbered as they come; of each only the beginning."""
+  """The beginnings of all different papers, numbered as they come."""
 
   def __init__(self, max_length: int):
     self._max_length = max_length
@@ -94,7 +95,7 @@ def _read_aan(train: pathlib.Path, papers: _Papers) -> list[_Pairs]:
     for where, columns in _table(disk.lines(path), 5):
       label, *ids, first, second = columns
       if any(not i or b" " in i for i in ids):
-        raise errors.DataError(f"{where}: expected ids in columns 2 and 3")
+        raise DataError(f"{where}: expected ids in columns 2 and 3")
       pairs.append(
         (papers.number(first), papers.number(second), _label(where, label))
       )
@@ -104,29 +105,27 @@ def _read_aan(train: pathlib.Path, papers: _Papers) -> list[_Pairs]:
 
 def _read_pairs(texts: pathlib.Path, papers: _Papers) -> list[_Pairs]:
   numbers = {}
-  for where, item in disk.json_lines(texts):
+  for where, item, text in disk.json_texts(texts):
     key = str(item.get("id")).encode()
     if "id" not in item or key in numbers:
-      raise errors.DataError(f"{where}: expected an id of its own, got {key!r}")
-    numbers[key] = papers.number(disk.json_text(where, item))
+      raise DataError(f"{where}: expected an id of its own, got {key!r}")
+    numbers[key] = papers.number(text)
   splits = []
   for split in ("train", "val", "test"):
     lines = disk.lines(texts.with_name(f"pairs_{split}.tsv"))
     where, header = next(lines)
     if header.split(b"\t") != [b"label", b"citing", b"candidate"]:
-      raise errors.DataError(
+      raise DataError(
         f"{where}: expected the header label, citing, candidate, with tabs"
       )
     pairs = []
     for where, (label, *ids) in _table(lines, 3):
       unknown = [i for i in ids if i not in numbers]
       if unknown:
-        raise errors.DataError(
-          f"{where}: {texts.name} has no id {unknown[0]!r}"
-        )
+        raise DataError(f"{where}: {texts.name} has no id {unknown[0]!r}")
       pairs.append((*(numbers[i] for i in ids), _label(where, label)))
     if not pairs:
-      raise errors.DataError(f"{where}: expected pairs after the header")
+      raise DataError(f"{where}: expected pairs after the header")
     splits.append(pairs)
   return splits
 
@@ -138,7 +137,7 @@ def _table(
   for where, line in lines:
     columns = line.split(b"\t")
     if len(columns) != width:
-      raise errors.DataError(
+      raise DataError(
         f"{where}: expected {width} columns with tabs, got {len(columns)}"
       )
     yield where, columns
@@ -146,15 +145,11 @@ def _table(
 
 def _label(where: str, label: bytes) -> int:
   if label not in _LABELS:
-    raise errors.DataError(
-      f"{where}: expected a label 0.0 or 1.0, got {label!r:.40}"
-    )
+    raise DataError(f"{where}: expected a label 0.0 or 1.0, got {label!r:.40}")
   return _LABELS[label]
 
 
 _READERS = {
   "new_aan_pairs.train.tsv": _read_aan,
-  "papers.jsonl": _read_pairs,
-  "papers.jsonl.xz": _read_pairs,
-  "papers.jsonl.gz": _read_pairs,
+  **{f"papers.jsonl{suffix}": _read_pairs for suffix in ("", ".xz", ".gz")},
 }

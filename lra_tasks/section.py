@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from lra_tasks import paper
+from lra_tasks import paper, upstream
 from report import html
 from report.comparison import Comparison
 from report.run import Kind, command, duration, listed, number, percent
@@ -21,8 +21,6 @@ _NOTE = (
   " that of text has 2,048 bytes where the paper has 1,000, a batch norm before"
   " the classifier, and mean_writes."
 )
-# The benchmark's name of a task -> the paper's.
-_PAPERS = {"basic": "listops", "imdb_reviews": "text", "cifar10": "cifar10"}
 
 
 class Facts(NamedTuple):
@@ -42,7 +40,7 @@ def read(results: dict[str, Any]) -> Facts:
   """The facts in results.json."""
   pace = results["steps_per_second"]
   return Facts(
-    str(results["task"]),
+    upstream.our_task(str(results["task"]))[0],
     str(results["attention"]),
     int(results["seed"]),
     int(results["parameters"]),
@@ -59,7 +57,7 @@ def _row(group):
   longest = settings.get("max_length") if isinstance(settings, dict) else None
   accuracy, speed = _papers(first) or (None, None)
   return [
-    _PAPERS.get(first.task, first.task),
+    first.task,
     first.attention,
     html.links([(str(r.facts.seed), r.anchor) for r in group]),
     percent([f.accuracy for f in facts], 2),
@@ -75,13 +73,13 @@ def _row(group):
 
 
 def _papers(facts):
-  return paper.RESULTS.get(facts.attention, {}).get(_PAPERS.get(facts.task))
+  return paper.RESULTS.get(facts.attention, {}).get(facts.task)
 
 
 def _numbers(facts):
   if not (papers := _papers(facts)):
     return {}
-  name = f"{_PAPERS[facts.task]}, {facts.attention}"
+  name = f"{facts.task}, {facts.attention}"
   return {"test accuracy (%)": (name, 100 * facts.accuracy, papers[0])}
 
 
@@ -89,7 +87,7 @@ KIND = Kind(
   "Long Range Arena",
   frozenset({"task", "attention", "last", "best"}),
   frozenset({"task", "attention"}),
-  command("train_lra.py", "task", generated=("basic",)),
+  command("train_lra.py", "task", generated=("listops", "basic")),
   read,
   Comparison(
     "Test accuracy after the last update", _HEADER, 3, _NOTE, _row, _numbers

@@ -37,7 +37,7 @@ class Task:
   """Splits and sizes.
 
   Attributes:
-    name: the benchmark's name of the task, such as "imdb_reviews".
+    name: listops, text, retrieval, image or pathfinder.
     vocab_size: number of token ids, padding included.
     num_classes: number of labels.
     max_length: length of every row's inputs.

@@ -8,43 +8,46 @@ validation rows are the test rows: the set has no third split.
 
 import pathlib
 import re
+import reprlib
 
 import numpy as np
 
-from data_files import disk, official, prepared
+from data_files import disk, official, tfds_source
+from data_files.errors import DataError
 from lra_tasks import rows, task
 
-_NAME = "imdb_reviews"
 _SPLITS = ("train", "test")
 _LABELS = {"neg": 0, "pos": 1}
 _REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/[^/]+\.txt")
 
-# The texts and the labels of a split.
-_Reviews = tuple[list[bytes], list[int]]
+# The texts and the labels of each split.
+_Reviews = dict[str, tuple[list[bytes], list[int]]]
 
 
 def make_task(
   data_dir: pathlib.Path | None, *, max_length: int = 1000
 ) -> task.Task:
-  """The task imdb_reviews.
+  """The reviews as a task.
 
   Args:
     data_dir: folder with one of these, by itself or in imdb or imdb_reviews:
-      aclImdb_v1.tar.gz, its folder aclImdb, imdb_{train,test}.jsonl (also .xz
-      or .gz; fields text and label), or what tensorflow_datasets prepared.
+      aclImdb_v1.tar.gz, imdb_{train,test}.jsonl (also .xz or .gz; fields text
+      and label), or imdb_reviews as prepared by TFDS. None to look where TFDS
+      keeps its data.
     max_length: bytes per review; longer ones are cut.
   """
-  path, pattern = disk.find(
-    _NAME,
+  path, reader = tfds_source.find(
+    "text",
     data_dir,
-    ("", "imdb", _NAME),
+    ("", "imdb"),
     _READERS,
-    f"Fetch {official.IMDB.url} into that folder; it need not be unpacked",
+    ("imdb_reviews", _read_prepared),
+    f"fetch {official.IMDB.url} into a folder, without unpacking it",
   )
-  splits = _READERS[pattern](path)
-  train, test = (_rows(*splits[split], max_length) for split in _SPLITS)
+  reviews = reader(path)
+  train, test = (_rows(path, *reviews[split], max_length) for split in _SPLITS)
   return task.Task(
-    name=_NAME,
+    name="text",
     vocab_size=rows.BYTE_VOCAB_SIZE,
     num_classes=2,
     max_length=max_length,
@@ -61,7 +64,9 @@ def decode(ids: np.ndarray) -> str:
   return values.astype(np.uint8).tobytes().decode("utf-8", errors="replace")
 
 
-def _rows(texts: list[bytes], labels: list[int], max_length: int):
+def _rows(path, texts: list[bytes], labels: list[int], max_length: int):
+  with disk.about(path):
+    disk.check_labels(np.array(labels), len(texts), 2)
   return rows.TokenRows(
     *rows.end_to_end(texts),
     np.array(labels),
@@ -70,49 +75,42 @@ def _rows(texts: list[bytes], labels: list[int], max_length: int):
   )
 
 
-def _read_official(path: pathlib.Path) -> dict[str, _Reviews]:
-  """From the archive or its folder; in the order of the names."""
-  texts = dict(disk.members(path, _REVIEW))
-  splits = {split: ([], []) for split in _SPLITS}
-  for name in sorted(texts):
-    _, split, folder, _ = name.split("/")
-    splits[split][0].append(texts[name])
-    splits[split][1].append(_LABELS[folder])
-  for split, (_, labels) in splits.items():
+def _read_archive(path: pathlib.Path) -> _Reviews:
+  """In the order of the names."""
+  reviews = {split: ([], []) for split in _SPLITS}
+  for name, text in sorted(disk.members(path, _REVIEW)):
+    split, folder = _REVIEW.fullmatch(name).groups()
+    reviews[split][0].append(text)
+    reviews[split][1].append(_LABELS[folder])
+  for split, (_, labels) in reviews.items():
     if set(labels) != {0, 1}:
       raise disk.damaged(path, f"{split} needs reviews in neg and in pos")
-  return splits
+  return reviews
 
 
-def _read_json_lines(train: pathlib.Path) -> dict[str, _Reviews]:
-  splits = {}
-  for split in _SPLITS:
-    texts, labels = [], []
+def _read_json_lines(train: pathlib.Path) -> _Reviews:
+  reviews = {split: ([], []) for split in _SPLITS}
+  for split, (texts, labels) in reviews.items():
     path = train.with_name(train.name.replace("train", split))
-    for where, item in disk.json_lines(path):
-      texts.append(disk.json_text(where, item))
-      labels.append(disk.checked_label(where, item.get("label"), 2))
-    splits[split] = texts, labels
-  return splits
+    for where, item, text in disk.json_texts(path):
+      label = item.get("label")
+      if type(label) is not int or label not in (0, 1):
+        raise DataError(
+          f"{where}: expected a label 0 or 1, got {reprlib.repr(label)}"
+        )
+      texts.append(text)
+      labels.append(label)
+  return reviews
 
 
-def _read_prepared(shard: pathlib.Path) -> dict[str, _Reviews]:
-  splits = {}
-  for split in _SPLITS:
-    texts, labels = [], []
-    for where, example in prepared.examples(shard.parent, _NAME, split):
-      texts.append(prepared.content(where, example, "text"))
-      labels.append(prepared.label(where, example, 2))
-    splits[split] = texts, labels
-  return splits
+def _read_prepared(folder: pathlib.Path) -> _Reviews:
+  return {s: tfds_source.read(folder, s, ("text", "label")) for s in _SPLITS}
 
 
 _READERS = {
-  "aclImdb": _read_official,
-  "aclImdb_v1.tar.gz": _read_official,
-  "imdb_train.jsonl": _read_json_lines,
-  "imdb_train.jsonl.xz": _read_json_lines,
-  "imdb_train.jsonl.gz": _read_json_lines,
-  "imdb_reviews-train.*-of-*": _read_prepared,
-  "plain_text/*/imdb_reviews-train.*-of-*": _read_prepared,
+  "aclImdb_v1.tar.gz": _read_archive,
+  **{
+    f"imdb_train.jsonl{suffix}": _read_json_lines
+    for suffix in ("", ".xz", ".gz")
+  },
 }

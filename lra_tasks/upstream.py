@@ -31,7 +31,23 @@ MODEL_TYPES = {
   "transformer_tlb_dual": "tlb",
 }
 
-# Ours by the benchmark's name.
+# Our task and its settings, by the benchmark's name.
+OUR_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
+  "basic": ("listops", {}),
+  "imdb_reviews": ("text", {}),
+  "aan": ("retrieval", {}),
+  "cifar10": ("image", {}),
+  **{
+    f"pathfinder{resolution}_{level}": (
+      "pathfinder",
+      {"resolution": resolution, "level": level},
+    )
+    for resolution in (32, 64, 128, 256)
+    for level in ("easy", "inter", "hard")
+  },
+}
+
+# Our field by the benchmark's name.
 _RENAMED = {
   "num_train_steps": "num_steps",
   "eval_frequency": "eval_every",
@@ -52,15 +68,15 @@ _DEAD = (
   "prompt",
 )
 _DEAD_IN = {
-  "basic": ("tied_weights", "pooling_mode", "factors", "warmup"),
-  "imdb_reviews": (
+  "listops": ("tied_weights", "pooling_mode", "factors", "warmup"),
+  "text": (
     "model_kwargs",
     "low_rank_features",
     "ignore_dot_product",
     "synthesizer_mode",
     "k",
   ),
-  "aan": ("model_kwargs",),
+  "retrieval": ("model_kwargs",),
 }
 # What the trainer of ListOps uses instead of the two it does not read.
 _LISTOPS_SCHEDULE = {
@@ -81,6 +97,11 @@ _FOLDERS = {
   "matching": "aan",
   "cifar10": "cifar10",
 } | {f"pathfinder{r}": f"pathfinder{r}_hard" for r in (32, 64, 128, 256)}
+
+
+def our_task(name: str) -> tuple[str, dict[str, Any]]:
+  """Our task of the benchmark's name, or of our own, and its settings."""
+  return OUR_NAMES.get(name, (name, {}))
 
 
 def make_importable(config_file: str) -> None:
@@ -113,9 +134,11 @@ def translate(
 
   Args:
     config: all fields; nested ones as dicts.
-    task: name of the task, which decides who reads what.
+    task: name of the task, ours or the benchmark's; it decides which fields
+      are read.
   """
   rest, notices = dict(config), []
+  task, settings = our_task(task)
   dead = [n for n in (*_DEAD, *_DEAD_IN.get(task, ())) if n in rest]
   for name in dead:
     del rest[name]
@@ -142,10 +165,12 @@ def translate(
     "b2": 0.98,
     "eps": 1e-9,
     "log_every": rest.get("eval_frequency", 100),
-    **(_LISTOPS_SCHEDULE if task == "basic" else {}),
+    **(_LISTOPS_SCHEDULE if task == "listops" else {}),
   }
   if "max_length" in rest:
-    translated["task_kwargs"] = {"max_length": rest.pop("max_length")}
+    settings = settings | {"max_length": rest.pop("max_length")}
+  if settings:
+    translated["task_kwargs"] = settings
   translated["num_eval_batches"] = max(0, rest.pop("num_eval_steps", 0))
   translated["grad_clip"] = rest.pop("grad_clip_norm", None) or 0.0
   for name, value in rest.items():
@@ -157,9 +182,9 @@ def _options(rest, task, notices):
   """Takes all fields of the model out of `rest`."""
   options = dict(rest.pop("model_kwargs", {}))
   options |= {name: rest.pop(name) for name in _SIZES if name in rest}
-  if task == "imdb_reviews" and "classifier_pool" in rest:
+  if task == "text" and "classifier_pool" in rest:
     options["classifier_pool"] = rest.pop("classifier_pool")
-  if task == "aan":
+  if task == "retrieval":
     if rest.pop("tokenizer", "char") != "char":
       raise UserError("tokenizer must be 'char': documents are read as bytes")
     if "pooling_mode" in rest:

@@ -94,11 +94,11 @@ def lra(words: Words) -> list[str]:
     return list(words)
   config = load_config(words, "configs/lra/listops.py:nam,cpu")
   data = {
-    "basic": ("num_train=16", "num_validation=4", "num_test=4"),
-    "imdb_reviews": (),
-    "cifar10": (),
+    "listops": ("num_train=16", "num_validation=4", "num_test=4"),
+    "text": (),
+    "image": (),
   }[config.task]
-  if config.task != "cifar10":
+  if config.task != "image":
     data = (*data, "max_length=32")
   return [
     *(*words, *config_flags((*TRAINING, "warmup_steps=1")), *sizes(config)),
@@ -155,7 +155,7 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "experiments.lra_speed": adding(
     "--rows=pathfinder:16", "--attentions=nam", "--rounds=1", "--batch_size=1"
   ),
-  "fewshot.convert": list,
+  "data_files.unpickle": list,
   "fewshot.inspect": adding("--image_size=8"),
   "lra_tasks.inspect": list,
   "lra_tasks.pathfinder_generator": adding("--count=4", "--output_dir=images"),

@@ -9,8 +9,8 @@ import re
 
 import numpy as np
 import pytest
-from tests.files import writers
 
+from tests.data_files import writers
 from tests.fewshot import miniature
 
 # A word in capitals, alone or as the first folder of a path.

@@ -110,7 +110,7 @@ def test_results_are_printed_written_and_drawn(tmp_path, capsys):
     ("--groups=causal,casual", "unknown 'casual'; choose from bidirectional"),
     ("--attentions=nan", "unknown 'nan'; choose from softmax"),
     ("--sizes=64,x", "'x' is not a positive integer"),
-    ("--lra=txt:64", "unknown 'txt'; choose from cifar10"),
+    ("--lra=txt:64", "unknown 'txt'; choose from image"),
     ("--rounds=0", "'0' is not a positive integer"),
   ],
 )

@@ -15,9 +15,9 @@ from tests import project_tree
 FOLDER = project_tree.ROOT / "configs" / "lra"
 # Each file's ids, classes, length, and parameters with softmax or nam.
 FILES = {
-  "cifar10": (256, 10, 1024, 248_458),
+  "image": (256, 10, 1024, 248_458),
   "listops": (17, 10, 2000, 8_948_746),
-  "matching": (257, 2, 4000, 1_087_618),
+  "retrieval": (257, 2, 4000, 1_087_618),
   "pathfinder": (256, 2, 1024, 26_530),
   "text": (257, 2, 1000, 3_486_722),
 }
@@ -40,7 +40,7 @@ def make(file, arg="nam", length=None, **overrides):
   fields.update(overrides)
   config = training.from_config_dict(fields, run.LRAConfig)
   ids, classes, full_length, _ = FILES[file]
-  is_pair = file == "matching"
+  is_pair = file == "retrieval"
   task = Task(
     config.task, ids, classes, length or full_length, is_pair, (), (), ()
   )
@@ -110,10 +110,10 @@ def test_every_attention_has_a_config(attention):
 
 
 def test_the_papers_image_schedule_follows_from_its_batch_size():
-  config = make("cifar10", "nam,paper").config
+  config = make("image", "nam,paper").config
   assert (config.batch_size, config.num_steps) == (4, 1_125_000)
   assert config.warmup_steps == config.eval_every == 11_250
-  config = make("cifar10").config
+  config = make("image").config
   assert (config.num_steps, config.steps_per_cycle) == (35_000, 35_000)
 
 

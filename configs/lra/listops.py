@@ -58,4 +58,4 @@ PRESETS = {
 
 def get_config(arg: str = "nam"):
   """arg: "attention" or "attention,preset"."""
-  return base.get_config("basic", arg, PRESETS)
+  return base.get_config("listops", arg, PRESETS)

@@ -37,4 +37,4 @@ PRESETS = {
 
 def get_config(arg: str = "nam"):
   """arg: "attention" or "attention,preset"."""
-  return base.get_config("pathfinder32_hard", arg, PRESETS)
+  return base.get_config("pathfinder", arg, PRESETS)

@@ -10,6 +10,7 @@ import dataclasses
 
 import numpy as np
 
+from data_files import disk
 from data_files.errors import DataError
 
 
@@ -32,35 +33,23 @@ class Split:
     if kind not in ((np.uint8, 4), (np.float32, 2)):
       raise DataError(
         "expected images, uint8 [n height width channels], or features,"
-        f" float32 [n d], got {_described(self.data)}"
+        f" float32 [n d], got {disk.described(self.data)}"
       )
-    if self.labels.dtype != np.int32 or self.labels.shape != (len(self.data),):
-      raise DataError(
-        f"expected labels int32 [{len(self.data)}],"
-        f" got {_described(self.labels)}"
-      )
+    if self.labels.dtype != np.int32:
+      raise DataError(f"expected labels int32, got {self.labels.dtype}")
+    disk.check_labels(self.labels, len(self.data), len(self.names))
     if len(set(self.names)) != len(self.names):
       twice = next(n for n in self.names if self.names.count(n) > 1)
       raise DataError(f"two classes have the name {twice!r}")
-    self._check_labels()
+    if not self.names:
+      raise DataError("no classes")
+    empty = np.flatnonzero(self.counts() == 0)
+    if empty.size:
+      raise DataError(f"class {self.names[empty[0]]!r} has no images")
     if kind[1] == 2:
       wrong = np.flatnonzero(~np.isfinite(self.data).all(axis=1))
       if wrong.size:
         raise DataError(f"row {wrong[0]}: the features are not all finite")
-
-  def _check_labels(self):
-    labels, classes = self.labels, len(self.names)
-    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
-    if wrong.size:
-      raise DataError(
-        f"row {wrong[0]}: expected a label 0..{classes - 1},"
-        f" got {labels[wrong[0]]}"
-      )
-    empty = np.flatnonzero(self.counts() == 0)
-    if empty.size:
-      raise DataError(f"class {self.names[empty[0]]!r} has no images")
-    if not classes:
-      raise DataError("no classes")
 
   def counts(self) -> np.ndarray:
     """Images per class, int [classes]."""
@@ -73,7 +62,7 @@ class Split:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
-  """The splits; see the module.
+  """The five splits.
 
   Attributes:
     name: of the data.
@@ -96,8 +85,8 @@ class Dataset:
     for name, split in self.splits().items():
       if _kind(split) != _kind(first):
         raise DataError(
-          f"{self.name}: {name} has {_described(split.data)},"
-          f" base_train {_described(first.data)}"
+          f"{self.name}: {name} has {disk.described(split.data)},"
+          f" base_train {disk.described(first.data)}"
         )
       if name.startswith("base") and split.names != first.names:
         raise DataError(
@@ -130,7 +119,3 @@ def rows_by_class(labels: np.ndarray, classes: int) -> tuple[np.ndarray, ...]:
 
 def _kind(split: Split) -> tuple:
   return split.data.dtype, split.data.shape[1:]
-
-
-def _described(array: np.ndarray) -> str:
-  return f"{array.dtype} {list(array.shape)}"

@@ -25,12 +25,7 @@ def keep(
   """
 
   def make(folder: pathlib.Path) -> None:
-    load = loader()
-    images = np.lib.format.open_memmap(
-      folder / "images.npy", "w+", np.uint8, shape
-    )
-    images.stack(load, shape, images)
-    images.flush()
+    images.stack(loader(), shape, folder / "images.npy")
 
   folder = cache.keep(f"{name}-{cache.digest(shape, state)}", make)
   return np.load(folder / "images.npy", mmap_mode="r", allow_pickle=False)
@@ -49,7 +44,7 @@ def keep_files(
 
 
 def stamp(path: pathlib.Path) -> tuple[str, int, int]:
-  """Differs when the file has been changed."""
+  """Changes whenever the file does."""
   try:
     state = path.stat()
   except OSError as error:

@@ -38,33 +38,30 @@ def load(
   """
   checks.at_least(1, num_base_val=num_base_val, num_base_test=num_base_test)
   checks.at_least(0, seed=seed)
-  path, pattern = disk.find(
+  path, _ = disk.find(
     _NAME,
     data_dir,
     ("",),
-    ("features.npz", "*.npz"),
+    dict.fromkeys(("features.npz", "*.npz")),
     "Save arrays features, labels and split by numpy.savez; see"
-    " fewshot/features.py",
+    " fewshot/data/features.py",
   )
-  if pattern == "*.npz" and len(list(path.parent.glob(pattern))) > 1:
+  if path.name != "features.npz" and len(list(path.parent.glob("*.npz"))) > 1:
     raise DataError(f"{path.parent}: several .npz files, none features.npz")
   features, labels, split = disk.arrays(path, ("features", "labels", "split"))
-  try:
+  with disk.about(path):
     rows = _checked_rows(features)
     names, numbers = _classes(labels, len(rows))
     of_class = _split_of_classes(split, numbers, names)
     parts = [np.flatnonzero(of_class == number) for number in range(3)]
     sizes = [num_base_val, num_base_test]
     return dividing.divide(_NAME, rows, numbers, names, parts, sizes, seed)
-  except DataError as error:
-    raise disk.damaged(path, error) from error
 
 
 def _checked_rows(features: np.ndarray) -> np.ndarray:
   if features.dtype.kind != "f" or features.ndim != 2 or not features.size:
     raise DataError(
-      f"expected features as floats [n d], got {features.dtype}"
-      f" {list(features.shape)}"
+      f"expected features as floats [n d], got {disk.described(features)}"
     )
   with np.errstate(over="ignore"):
     rows = features.astype(np.float32)
@@ -77,8 +74,8 @@ def _checked_rows(features: np.ndarray) -> np.ndarray:
 def _classes(labels: np.ndarray, count: int) -> tuple[list[str], np.ndarray]:
   if labels.dtype.kind not in "iuU" or labels.shape != (count,):
     raise DataError(
-      f"expected {count} integers or strings as labels, got"
-      f" {labels.dtype} {list(labels.shape)}"
+      f"expected {count} integers or strings as labels,"
+      f" got {disk.described(labels)}"
     )
   names, numbers = np.unique(labels, return_inverse=True)
   return [str(name) for name in names], numbers.astype(np.int32)
@@ -93,8 +90,8 @@ def _split_of_classes(
     (len(names),),
   ):
     raise DataError(
-      f"expected split for {len(labels)} rows or {len(names)} classes, got"
-      f" {split.dtype} {list(split.shape)}"
+      f"expected split for {len(labels)} rows or {len(names)} classes,"
+      f" got {disk.described(split)}"
     )
   known = _SPLITS if split.dtype.kind == "U" else range(len(_SPLITS))
   values = np.full(split.shape, -1)

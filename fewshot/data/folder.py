@@ -14,6 +14,7 @@ import pathlib
 
 import numpy as np
 
+from data_files import disk
 from data_files.errors import DataError
 from fewshot.data import checks, csv_rows, decoded, dividing
 from fewshot.data.dataset import Dataset
@@ -81,10 +82,8 @@ def load(
   images = decoded.keep_files(_NAME, paths, image_size)
   labels = np.array(labels, np.int32)
   sizes = [num_base_val, num_base_test]
-  try:
+  with disk.about(data_dir):
     return dividing.divide(_NAME, images, labels, names, numbers, sizes, seed)
-  except DataError as error:
-    raise DataError(f"{data_dir}: {error}") from error
 
 
 def _find_classes(

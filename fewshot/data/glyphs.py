@@ -23,6 +23,7 @@ _CHUNK = 8
 
 
 def load(
+  data_dir: None = None,
   *,
   num_base: int = 64,
   num_val: int = 16,
@@ -38,6 +39,7 @@ def load(
   """Draws all classes; a class does not depend on how many there are.
 
   Args:
+    data_dir: None; there are no files.
     num_base: base classes.
     num_val: classes to select by.
     num_novel: classes to report.
@@ -50,6 +52,8 @@ def load(
       for pen and noise, at 0, and hard to recognise at 0.1.
     seed: the same seed gives the same images.
   """
+  if data_dir is not None:
+    raise DataError("glyphs has no files, so leave out data_dir")
   checks.at_least(
     1,
     num_base=num_base,

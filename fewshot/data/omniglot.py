@@ -7,24 +7,22 @@ alphabets, the novel classes all characters of the evaluation alphabets. Ink is
 
 import pathlib
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
-from data_files import disk, images, official, prepared
+from data_files import disk, images, official, tfds_source
 from data_files.errors import DataError
 from fewshot.data import checks, dividing
 from fewshot.data.dataset import Dataset, Split
 
 _NAME = "omniglot"
-_FOLDERS = ("", _NAME)
 _DRAWN = 105
 _SMALL = 28
-_CHARACTERS = 1623
 _DRAWING = re.compile(r"images_[a-z]+/([^/]+/character\d+)/[^/]+\.png")
 _ADVICE = (
-  f"Fetch {official.OMNIGLOT_BACKGROUND.url} and"
-  f" {official.OMNIGLOT_EVALUATION.url} into that folder; they need not be"
-  " unpacked"
+  f"fetch {official.OMNIGLOT_BACKGROUND.url} and"
+  f" {official.OMNIGLOT_EVALUATION.url} into a folder, without unpacking them"
 )
 
 
@@ -42,9 +40,8 @@ def load(
 
   Args:
     data_dir: folder with one of these, by itself or in omniglot:
-      images_background.zip and images_evaluation.zip, the folders of either
-      (alphabet/character/drawing.png), omniglot.npz, or what
-      tensorflow_datasets prepared.
+      images_background.zip and images_evaluation.zip, omniglot.npz, or
+      omniglot as prepared by TFDS. None to look where TFDS keeps its data.
     image_size: side of the images, [image_size image_size 1].
     num_val: background characters to select by; the others are base classes.
     num_base_val: drawings of each base class to set aside to select by.
@@ -58,8 +55,15 @@ def load(
   )
   checks.at_least(8, image_size=image_size)
   checks.at_least(0, seed=seed)
-  path, pattern = disk.find(_NAME, data_dir, _FOLDERS, _READERS, _ADVICE)
-  background, test = _READERS[pattern](path, image_size)
+  path, reader = tfds_source.find(
+    _NAME,
+    data_dir,
+    ("",),
+    {"omniglot.npz": _read_npz, "images_background.zip": _read_archives},
+    (_NAME, _read_prepared),
+    _ADVICE,
+  )
+  background, test = reader(path, image_size)
   if num_val >= len(background.names):
     raise DataError(
       f"num_val {num_val} leaves no base class: there are"
@@ -70,10 +74,8 @@ def load(
     dividing.select(background.data, background.labels, background.names, part)
     for part in (np.sort(order[:num_val]), np.sort(order[num_val:]))
   )
-  try:
+  with disk.about(path):
     splits = dividing.hold_out_splits(base, [num_base_val, num_base_test], seed)
-  except DataError as error:
-    raise disk.damaged(path, error) from error
   if rotations:
     splits = [_rotated(split) for split in splits]
   return Dataset(_NAME, *splits, val, test)
@@ -95,27 +97,25 @@ def _rotated(split: Split) -> Split:
 
 def _read_npz(path: pathlib.Path, side: int) -> list[Split]:
   """Background and evaluation; sides other than 28 from the packed images."""
+  is_small = side == _SMALL
+  shape = (_SMALL, _SMALL) if is_small else (-(-(_DRAWN**2) // 8),)
   splits = []
   for part in ("images_background", "images_evaluation"):
-    key = f"{part}_28" if side == _SMALL else f"{part}_packed"
-    images, names = disk.arrays(path, (key, f"{part}_names"))
-    shape = (_SMALL, _SMALL) if side == _SMALL else (-(-(_DRAWN**2) // 8),)
-    wrong = images.dtype != np.uint8 or images.shape[2:] != shape
-    if wrong or names.dtype.kind != "U" or names.shape != images.shape[:1]:
+    key = f"{part}_28" if is_small else f"{part}_packed"
+    pixels, names = disk.arrays(path, (key, f"{part}_names"))
+    wrong = pixels.dtype != np.uint8 or pixels.shape[2:] != shape
+    if wrong or names.dtype.kind != "U" or names.shape != pixels.shape[:1]:
       raise disk.damaged(
         path,
-        f"expected {key} as uint8 [characters drawings {_text(shape)}] and as"
-        f" many names, got {images.dtype} {list(images.shape)},"
-        f" {names.dtype} {list(names.shape)}",
+        f"expected {key} as uint8 [characters, drawings, *{list(shape)}] and as"
+        f" many names, got {disk.described(pixels)}, {disk.described(names)}",
       )
-    labels = np.repeat(np.arange(len(names), dtype=np.int32), images.shape[1])
-    images = images.reshape(-1, *shape)
-    if side != _SMALL:
-      images = _unpacked(images, side)
-    try:
-      splits.append(Split(images[..., None], labels, tuple(names.tolist())))
-    except DataError as error:
-      raise disk.damaged(path, f"{part}: {error}") from error
+    labels = np.repeat(np.arange(len(names), dtype=np.int32), pixels.shape[1])
+    pixels = pixels.reshape(-1, *shape)
+    if not is_small:
+      pixels = _unpacked(pixels, side)
+    with disk.about(path):
+      splits.append(Split(pixels[..., None], labels, tuple(names.tolist())))
   return splits
 
 
@@ -127,74 +127,53 @@ def _unpacked(packed: np.ndarray, side: int) -> np.ndarray:
   return images.stack(unpack, (len(packed), side, side))
 
 
-def _read_drawings(path: pathlib.Path, side: int) -> list[Split]:
-  """From the two archives, or their folders, beside one another."""
-  return [
-    _read_alphabets(path.with_name(path.name.replace("background", part)), side)
-    for part in ("background", "evaluation")
-  ]
-
-
-def _read_alphabets(path: pathlib.Path, side: int) -> Split:
-  if not path.exists():
-    raise DataError(f"{path}: no such file. {_ADVICE}")
-  drawings = sorted(disk.members(path, _DRAWING))
-  found = [_DRAWING.fullmatch(name)[1] for name, _ in drawings]
-  names, labels = np.unique(found, return_inverse=True)
-
-  def ink(row: int) -> np.ndarray:
-    name, data = drawings[row]
-    return _ink(f"{path}, {name}", data, side)
-
-  images = images.stack(ink, (len(drawings), side, side))[..., None]
-  split = Split(images, labels.astype(np.int32), tuple(names.tolist()))
-  return _checked(path, split)
-
-
-def _ink(where: str, png: bytes, side: int) -> np.ndarray:
-  """A drawing, black on white, as uint8 [side side] with ink 255."""
-  drawn = images.square(where, png, _DRAWN, "L")
-  return images.resized(255 - drawn[..., 0], side)
-
-
-def _read_prepared(shard: pathlib.Path, side: int) -> list[Split]:
-  """Classes are numbered as there, through both parts."""
+def _read_archives(path: pathlib.Path, side: int) -> list[Split]:
+  """From both archives, beside one another."""
   splits = []
-  for part in ("train", "test"):
-    images, labels = [], []
-    for where, example in prepared.examples(shard.parent, _NAME, part):
-      png = prepared.content(where, example, "image")
-      images.append(_ink(where, png, side))
-      labels.append(prepared.label(where, example, _CHARACTERS))
-    numbers, labels = np.unique(labels, return_inverse=True)
-    names = tuple(f"character{number:04}" for number in numbers)
-    data = np.stack(images)[..., None]
-    split = Split(data, labels.astype(np.int32), names)
-    splits.append(_checked(shard, split))
+  for part in ("background", "evaluation"):
+    path = path.with_name(f"images_{part}.zip")
+    if not path.exists():
+      raise DataError(f"{path}: no such file; {_ADVICE}")
+    names, drawings = zip(*sorted(disk.members(path, _DRAWING)), strict=True)
+    characters = [_DRAWING.fullmatch(name)[1] for name in names]
+    splits.append(_split(path, names, drawings, characters, side))
   return splits
 
 
-def _checked(path: pathlib.Path, split: Split) -> Split:
-  """The split, if all characters were drawn by the same people."""
+def _read_prepared(folder: pathlib.Path, side: int) -> list[Split]:
+  """Characters are numbered through both parts."""
+  splits = []
+  for part in ("train", "test"):
+    drawings, labels = tfds_source.read(folder, part, ("image", "label"))
+    names = [f"{part} {number}" for number in range(len(labels))]
+    characters = [f"character{label:04}" for label in labels]
+    splits.append(_split(folder, names, drawings, characters, side))
+  return splits
+
+
+def _split(
+  path: pathlib.Path,
+  names: Sequence[str],
+  drawings: Sequence[bytes],
+  characters: Sequence[str],
+  side: int,
+) -> Split:
+  """Encoded drawings, black on white, and the character of each."""
+
+  def ink(row: int) -> np.ndarray:
+    where = f"{path}, {names[row]}"
+    drawn = images.square(where, drawings[row], _DRAWN, "L")
+    return images.resized(255 - drawn[..., 0], side)
+
+  data = images.stack(ink, (len(drawings), side, side))[..., None]
+  classes, labels = np.unique(characters, return_inverse=True)
+  split = Split(data, labels.astype(np.int32), tuple(classes.tolist()))
   counts = split.counts()
   wrong = np.flatnonzero(counts != np.bincount(counts).argmax())
-  if wrong.size:
+  if wrong.size:  # all characters were drawn by the same people
     raise disk.damaged(
       path,
       f"{split.names[wrong[0]]} has {counts[wrong[0]]} drawings, most"
       f" characters have {np.bincount(counts).argmax()}",
     )
   return split
-
-
-def _text(shape: tuple[int, ...]) -> str:
-  return " ".join(map(str, shape))
-
-
-_READERS = {
-  "omniglot.npz": _read_npz,
-  "images_background": _read_drawings,
-  "images_background.zip": _read_drawings,
-  "omniglot-train.*-of-*": _read_prepared,
-  "*/omniglot-train.*-of-*": _read_prepared,
-}

@@ -1,14 +1,14 @@
-"""Files of archives and folders, read without unpacking."""
+"""Files of archives, read without unpacking."""
 
 import re
 import struct
 import zipfile
 
 import pytest
-from tests.files import writers
 
 from data_files import disk
 from data_files.errors import DataError
+from tests.data_files import writers
 
 CONTENTS = {"top/a.txt": b"first", "top/b.txt": b"second", "top/c.bin": b"x"}
 TEXTS = re.compile(r"top/(\w+)\.txt")
@@ -24,30 +24,25 @@ def write_zip(path, contents=CONTENTS):
 
 def write_all(folder):
   writers.write_archive(folder / "all.tar.gz", CONTENTS)
-  writers.write_folder(folder, CONTENTS)
-  return [write_zip(folder / "all.zip"), folder / "all.tar.gz", folder / "top"]
+  return [write_zip(folder / "all.zip"), folder / "all.tar.gz"]
 
 
-def test_wanted_files_come_from_archives_and_folders(tmp_path):
+def test_wanted_files_come_from_archives(tmp_path):
   for path in write_all(tmp_path):
     found = dict(disk.members(path, TEXTS))
     assert found == {"top/a.txt": b"first", "top/b.txt": b"second"}
 
 
-def test_parsed_files_come_in_the_order_of_their_names(tmp_path):
-  for path in write_all(tmp_path):
-    assert disk.parsed(path, TEXTS, len, ("b", "a")) == [6, 5]
-    with pytest.raises(DataError, match=f"{path.name}: has no d, e"):
-      disk.parsed(path, TEXTS, len, ("a", "d", "e"))
+def test_an_error_names_the_file_once(tmp_path):
+  for message in ("wrong", f"{tmp_path / 'other'}: wrong"):
+    with pytest.raises(DataError) as caught, disk.about(tmp_path / "file"):
+      raise DataError(message)
+    assert str(caught.value).count(str(tmp_path)) == 1
 
 
-def test_a_file_that_cannot_be_parsed_is_named(tmp_path):
-  def refuse(data):
-    raise DataError(f"{len(data)} bytes")
-
-  path = write_zip(tmp_path / "all.zip", {"top/a.txt": b"first"})
-  with pytest.raises(DataError, match=r"all\.zip: top/a\.txt: 5 bytes"):
-    disk.parsed(path, TEXTS, refuse, ("a",))
+def test_an_unreadable_file_is_an_error(tmp_path):
+  with pytest.raises(DataError, match="nothing: No such file"):
+    disk.read(tmp_path / "nothing")
 
 
 def test_an_archive_that_lost_an_entry_is_refused(tmp_path):

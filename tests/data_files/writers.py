@@ -19,11 +19,6 @@ def write(path: pathlib.Path, data: bytes | str) -> pathlib.Path:
   return path
 
 
-def write_folder(folder: pathlib.Path, contents: dict[str, bytes]) -> None:
-  for name, data in contents.items():
-    write(folder / name, data)
-
-
 def tar(contents: dict[str, bytes]) -> bytes:
   stream = io.BytesIO()
   with tarfile.open(fileobj=stream, mode="w") as archive:
@@ -34,8 +29,10 @@ def tar(contents: dict[str, bytes]) -> bytes:
   return stream.getvalue()
 
 
-def write_archive(path: pathlib.Path, contents: dict[str, bytes]) -> None:
-  write(path, gzip.compress(tar(contents), 1))
+def write_archive(
+  path: pathlib.Path, contents: dict[str, bytes]
+) -> pathlib.Path:
+  return write(path, gzip.compress(tar(contents), 1))
 
 
 def damaged_copies(data: bytes, count: int) -> Iterator[bytes]:
@@ -85,32 +82,6 @@ def cifar_binary(colors: np.ndarray, labels: np.ndarray) -> bytes:
   return np.concatenate([labels[:, None], planes], axis=1).tobytes()
 
 
-def cifar_python(colors: np.ndarray, labels: np.ndarray) -> bytes:
-  """The instructions of the official batches: protocol 2, by Python 2."""
-  data = colors.tobytes()
-  rows, columns = len(colors), colors[0].size
-  return b"".join(
-    [
-      b"\x80\x02}q\x01(",
-      _short(b"batch_label"),
-      _short(b"a small batch"),
-      _short(b"labels") + b"]q\x05(",
-      b"".join(b"K" + bytes([label]) for label in labels.tolist()),
-      b"e" + _short(b"data"),
-      b"cnumpy.core.multiarray\n_reconstruct\nq\x07cnumpy\nndarray\nq\x08",
-      b"K\x00\x85" + _short(b"b") + b"\x87Rq\x0a",
-      b"(K\x01M" + struct.pack("<H", rows) + b"M" + struct.pack("<H", columns),
-      b"\x86cnumpy\ndtype\nq\x0b" + _short(b"u1") + b"K\x00K\x01\x87Rq\x0d",
-      b"(K\x03"
-      + _short(b"|")
-      + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb",
-      b"\x89T" + struct.pack("<i", len(data)) + data + b"tb",
-      _short(b"filenames") + b"]q\x11(",
-      b"".join(_short(b"a_%d.png" % row) for row in range(rows)) + b"eu.",
-    ]
-  )
-
-
 def _short(text: bytes) -> bytes:
   return b"U" + bytes([len(text)]) + text
 
@@ -154,71 +125,56 @@ def png(pixels: np.ndarray) -> bytes:
   return stream.getvalue()
 
 
-def example(**features: bytes | int) -> bytes:
-  """A tf.train.Example with one value per feature."""
-  entries = b""
-  for name, value in features.items():
-    if isinstance(value, bytes):
-      feature = _field(1, _field(1, value))
-    else:
-      feature = _field(3, _field(1, _varint(value)))
-    entries += _field(1, _field(1, name.encode()) + _field(2, feature))
-  return _field(1, entries)
-
-
-def _field(number: int, data: bytes) -> bytes:
-  return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-  low, high = value & 127, value >> 7
-  return bytes([low | 128]) + _varint(high) if high else bytes([low])
-
-
-def tfrecord(records: list[bytes]) -> bytes:
-  framed = b""
-  for record in records:
-    length = struct.pack("<Q", len(record))
-    framed += length + _checksum(length) + record + _checksum(record)
-  return framed
-
-
-def _checksum(data: bytes) -> bytes:
-  """Masked CRC-32C, a bit at a time."""
-  crc = 0xFFFFFFFF
-  for byte in data:
-    crc ^= byte
-    for _ in range(8):
-      crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-  crc ^= 0xFFFFFFFF
-  return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) % (1 << 32))
-
-
 def write_prepared(
-  folder: pathlib.Path,
+  root: pathlib.Path,
   name: str,
-  splits: dict[str, list[list[bytes]]],
-  kind: str = "tfrecord",
-) -> None:
-  """A prepared folder; a split is a list of files, a file a list of records."""
-  infos = []
-  for split, shards in splits.items():
-    for number, records in enumerate(shards):
-      file = f"{name}-{split}.{kind}-{number:05}-of-{len(shards):05}"
-      if kind == "tfrecord":
-        write(folder / file, tfrecord(records))
-      else:
-        write_array_record(folder / file, records)
-    lengths = [str(len(records)) for records in shards]
-    infos.append({"name": split, "shardLengths": lengths})
-  write(folder / "dataset_info.json", json.dumps({"splits": infos}))
+  features: dict[str, object],
+  splits: dict[str, list[dict]],
+) -> pathlib.Path:
+  """A folder prepared by TFDS as array_record; images are given as pixels.
 
+  Args:
+    root: where TFDS would keep its data.
+    name: of the data set.
+    features: by name: an image's shape, a number of classes, or None for text.
+    splits: the examples of each split.
+  """
+  import tensorflow_datasets as tfds
 
-def write_array_record(path: pathlib.Path, records: list[bytes]) -> None:
-  from array_record.python import array_record_module
+  tfds.disable_progress_bar()
+  data_set = name
+  kinds = {
+    feature: tfds.features.Text()
+    if kind is None
+    else tfds.features.ClassLabel(num_classes=kind)
+    if isinstance(kind, int)
+    else tfds.features.Image(shape=kind)
+    for feature, kind in features.items()
+  }
 
-  path.parent.mkdir(parents=True, exist_ok=True)
-  writer = array_record_module.ArrayRecordWriter(str(path), "group_size:1")
-  for record in records:
-    writer.write(record)
-  writer.close()
+  def encoded(value):
+    return io.BytesIO(png(value)) if isinstance(value, np.ndarray) else value
+
+  with tfds.core.registered.skip_registration():
+
+    class Builder(tfds.core.GeneratorBasedBuilder):
+      name = data_set
+      VERSION = tfds.core.Version("1.0.0")
+
+      def _info(self):
+        return tfds.core.DatasetInfo(
+          builder=self,
+          features=tfds.features.FeaturesDict(kinds),
+          disable_shuffling=True,
+        )
+
+      def _split_generators(self, _):
+        return {split: self._generate_examples(split) for split in splits}
+
+      def _generate_examples(self, split):
+        for number, example in enumerate(splits[split]):
+          yield number, {k: encoded(v) for k, v in example.items()}
+
+  builder = Builder(data_dir=root, file_format="array_record")
+  builder.download_and_prepare()
+  return pathlib.Path(builder.data_dir)

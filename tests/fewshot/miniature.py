@@ -5,10 +5,10 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from tests.files import writers
 
 from data_files.errors import DataError
 from fewshot.data import mini_imagenet
+from tests.data_files import writers
 
 CLASSES = ["n01", "n02", "n03", "n04", "n05"]
 CLASS_SPLIT = [0, 1, 0, 2, 0]
@@ -24,9 +24,9 @@ PARTS = {
 }
 
 
-def picture(label, number, side=8):
+def picture(label, number, third=7, side=8):
   """All pixels tell the class and the number."""
-  return np.full((side, side, 3), [label, number, 7], np.uint8)
+  return np.full((side, side, 3), [label, number, third], np.uint8)
 
 
 def encoded(pixels, kind="PNG"):
@@ -68,10 +68,10 @@ def write_tables(folder, place):
     writers.write(folder / f"{name}.csv", "\r\n".join(lines) + "\r\n")
 
 
-def write_five(folder, side=8):
-  """As pickles; three images a class."""
-  for part, labels in PARTS.items():
-    images = [picture(k, i, side) for k in labels for i in range(3)]
+def write_five(folder):
+  """As pickles; three images a class, whose third color tells the split."""
+  for split, (part, labels) in enumerate(PARTS.items()):
+    images = [picture(k, i, split) for k in labels for i in range(3)]
     pickled = writers.python2_pickle(
       {
         "data": np.stack(images),

@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from tests.files import writers
 
 from lra_tasks import inspect
 from tests import project_tree
+from tests.data_files import writers
 
 
 def shown(capsys, *arguments):
@@ -39,9 +39,9 @@ def write_reviews(folder):
 def test_text_is_shown_with_sizes_classes_and_lengths(tmp_path, capsys):
   write_reviews(tmp_path)
   lines = shown(
-    capsys, "imdb_reviews", "--data_dir", tmp_path, "--max_length", 12
+    capsys, "text", "--data_dir", tmp_path, "--max_length", 12
   ).splitlines()
-  assert lines[0] == "imdb_reviews: 12 tokens out of 257, 2 classes"
+  assert lines[0] == "text: 12 tokens out of 257, 2 classes"
   train = lines[lines.index("train: 3 rows") :]
   assert train[1] == "  classes: 0: 1, 1: 2"
   assert train[2] == (
@@ -58,8 +58,8 @@ def test_both_texts_of_a_pair_are_shown(tmp_path, capsys):
   for split in ("train", "eval", "test"):
     line = "1.0\tA\tB\tfirst text\tsecond\n"
     writers.write(tmp_path / f"new_aan_pairs.{split}.tsv", line)
-  output = shown(capsys, "aan", "--data_dir", tmp_path)
-  assert "aan: pairs of 4000 tokens" in output
+  output = shown(capsys, "retrieval", "--data_dir", tmp_path)
+  assert "retrieval: pairs of 4000 tokens" in output
   assert "min 6, median 8, mean 8.0, max 10, cut 0.0%" in output
   assert "    | 'first text'\n    | 'second'\n" in output
 
@@ -73,7 +73,7 @@ def test_images_are_shown_as_characters(tmp_path, capsys):
   np.savez(
     tmp_path / "cifar10_gray.npz", **arrays, y_train=labels, y_test=labels
   )
-  output = shown(capsys, "cifar10", "--data_dir", tmp_path)
+  output = shown(capsys, "image", "--data_dir", tmp_path)
   picture = [" " * 16 + "@" * 16] * 8 + ["+" * 32] * 7 + [" " * 32]
   block = "".join(f"    | {line}\n" for line in picture)
   assert f"  row 0, label 7:\n{block}" in output
@@ -85,17 +85,18 @@ def test_expressions_are_shown_as_words(tmp_path, capsys):
   for split in ("train", "val", "test"):
     lines = f"Source\tTarget\r\n{source}\t9\r\n"
     writers.write(tmp_path / f"basic_{split}.tsv", lines)
-  output = shown(capsys, "basic", "--data_dir", tmp_path)
+  output = shown(capsys, "listops", "--data_dir", tmp_path)
   assert "  row 0, label 9:\n    | [MAX 2 9 ]\n" in output
 
 
 def test_errors_are_one_line(tmp_path, capsys):
   for arguments, complaint in (
-    (["imdb"], "error: no task 'imdb', the nearest is 'imdb_reviews'"),
-    (["cifar10", "--max_length", 3], "error: task 'cifar10' does not take"),
-    (["aan", "--data_dir", tmp_path], "error: no data of aan: looked for"),
-    (["aan", "--data_dir", tmp_path / "no"], "error: data_dir "),
-    (["aan"], "error: aan needs data_dir"),
+    (["tex"], "error: unknown task 'tex'; did you mean 'text'"),
+    (["image", "--max_length", 3], "error: unknown setting of image 'max_"),
+    (["pathfinder", "--level=easier"], "error: expected a resolution of 32,"),
+    (["retrieval", "--data_dir", tmp_path], "error: no data for retrieval: l"),
+    (["retrieval", "--data_dir", tmp_path / "no"], "error: data_dir "),
+    (["retrieval"], "error: retrieval needs data_dir"),
   ):
     message = error_of(capsys, *arguments)
     assert message.startswith(complaint)
@@ -108,4 +109,4 @@ def test_the_command_runs_and_helps():
     command, cwd=project_tree.ROOT, capture_output=True, text=True, check=True
   )
   assert "--data_dir" in result.stdout
-  assert "pathfinder128_inter" in result.stdout
+  assert "tasks: listops, text, retrieval, image, pathfinder" in result.stdout

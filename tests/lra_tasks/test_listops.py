@@ -50,7 +50,7 @@ def test_drawn_and_written_expressions_are_read_back(data_dir):
 def test_the_task_has_the_sizes_of_the_benchmark(data_dir):
   made = listops.make_task(data_dir)
   sizes = (made.name, made.vocab_size, made.num_classes, made.max_length)
-  assert sizes == ("basic", 17, 10, 2000)
+  assert sizes == ("listops", 17, 10, 2000)
   assert not made.is_pair
   assert made.train[0]["inputs"].shape == (2000,)
 
@@ -145,7 +145,7 @@ def test_missing_files_are_named(data_dir, tmp_path):
 
 
 def test_settings_for_drawing_do_not_go_with_files(data_dir):
-  with pytest.raises(ValueError, match="seed, min_length: for drawing"):
+  with pytest.raises(ValueError, match="seed, min_length would draw"):
     listops.make_task(data_dir, seed=0, min_length=500)
   with pytest.raises(TypeError, match="minlength"):
     listops.make_task(None, minlength=3)

@@ -33,8 +33,8 @@ def folder(tmp_path):
   return folder
 
 
-def make_task(folder, name=NAME):
-  return pathfinder.make_task(name, folder.parents[1])
+def make_task(folder, **settings):
+  return pathfinder.make_task(folder.parents[1], **settings)
 
 
 def numbers(made):
@@ -58,7 +58,7 @@ def test_images_are_in_the_order_of_the_metadata_then_shuffled(folder):
 def test_the_task_has_the_sizes_of_the_benchmark(folder):
   made = make_task(folder)
   sizes = (made.name, made.vocab_size, made.num_classes, made.max_length)
-  assert sizes == (NAME, 256, 2, 1024)
+  assert sizes == ("pathfinder", 256, 2, 1024)
   assert not made.is_pair
 
 
@@ -68,30 +68,30 @@ def test_folders_are_found_where_the_archive_has_them(folder, above):
   target = folder.parents[2] / "unpacked" / above
   target.mkdir(parents=True)
   (folder.parent).rename(target / "pathfinder32")
-  found = pathfinder.make_task(NAME, folder.parents[2] / "unpacked")
+  found = pathfinder.make_task(folder.parents[2] / "unpacked")
   assert numbers(found) == expected
 
 
 @pytest.mark.parametrize(
-  ("name", "other"),
+  ("level", "other"),
   [
-    ("pathfinder32_easy", "pathfinder32/curv_baseline"),
-    ("pathfinder32_inter", "pathfinder32/curv_contour_length_9"),
+    ("easy", "pathfinder32/curv_baseline"),
+    ("inter", "pathfinder32/curv_contour_length_9"),
   ],
 )
-def test_each_difficulty_has_its_folder(folder, name, other):
+def test_each_level_has_its_folder(folder, level, other):
   with pytest.raises(errors.DataError, match=other):
-    make_task(folder, name)
+    make_task(folder, level=level)
   folder.rename(folder.parents[1] / other)
-  assert len(numbers(make_task(folder, name))) == 12
+  assert len(numbers(make_task(folder, level=level))) == 12
 
 
 def test_images_are_decoded_once_until_the_folder_changes(folder, monkeypatch):
   expected = numbers(make_task(folder))
   decode = images.png
-  monkeypatch.setattr(pictures, "png", None)
+  monkeypatch.setattr(images, "png", None)
   assert numbers(make_task(folder)) == expected
-  monkeypatch.setattr(pictures, "png", decode)
+  monkeypatch.setattr(images, "png", decode)
   (folder / "metadata" / "11.npy").unlink()
   assert sorted(numbers(make_task(folder))) == list(range(11))
   changed = folder / "imgs" / "4" / "new.png"
@@ -117,8 +117,8 @@ def test_empty_images_are_left_out_with_one_notice(folder, caplog):
     ("noise", "not a PNG image"),
     ("cut", "not a PNG image"),
     ("missing", "No such file"),
-    ("small", r"expected 32 x 32 gray pixels, got \[16, 16\]"),
-    ("color", r"expected 32 x 32 gray pixels, got \[32, 32, 3\]"),
+    ("small", r"expected uint8 \[32, 32\], got uint8 \[16, 16\]"),
+    ("color", r"expected uint8 \[32, 32\], got uint8 \[32, 32, 3\]"),
   ],
 )
 def test_unreadable_images_are_named(folder, damage, message):
@@ -169,7 +169,7 @@ def write_npz(path, **arrays):
 )
 def test_npz_files_are_shuffled_and_split(tmp_path, place):
   write_npz(tmp_path / place)
-  made = pathfinder.make_task(NAME, tmp_path)
+  made = pathfinder.make_task(tmp_path)
   assert sorted(numbers(made)) == list(range(20)) != numbers(made)
   assert [len(made.train), len(made.validation), len(made.test)] == [16, 2, 2]
 
@@ -178,8 +178,8 @@ def test_npz_files_are_shuffled_and_split(tmp_path, place):
 def test_an_npz_file_of_something_else_is_not_taken(tmp_path, names):
   for name in names:
     write_npz(tmp_path / "pathfinder32" / f"{name}.npz")
-  with pytest.raises(errors.DataError, match=r"neither pathfinder32_hard\.npz"):
-    pathfinder.make_task(NAME, tmp_path)
+  with pytest.raises(errors.DataError, match=r"expected a single \.npz file"):
+    pathfinder.make_task(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -187,31 +187,32 @@ def test_an_npz_file_of_something_else_is_not_taken(tmp_path, names):
   [
     ({"x": np.zeros((20, 64, 64), np.uint8)}, r"uint8 \[20, 64, 64\]"),
     ({"x": np.zeros((20, 32, 32))}, r"float64 \[20, 32, 32\]"),
-    ({"y": np.zeros(19, int)}, "expected y as 20 labels"),
-    ({"y": np.full(20, 2)}, "expected y as 20 labels"),
+    ({"y": np.zeros(19, int)}, "expected 20 integers as labels"),
+    ({"y": np.full(20, 2)}, "row 0: expected a label 0..1, got 2"),
   ],
 )
 def test_malformed_npz_files_are_named(tmp_path, arrays, message):
   path = tmp_path / f"{NAME}.npz"
   write_npz(path, **arrays)
   with pytest.raises(errors.DataError, match=message) as caught:
-    pathfinder.make_task(NAME, tmp_path)
+    pathfinder.make_task(tmp_path)
   assert str(path) in str(caught.value)
 
 
 def test_missing_data_and_unknown_names_are_explained(tmp_path):
   for data_dir in (None, tmp_path):
     with pytest.raises(errors.DataError, match=r"lra_release\.gz.*_generator"):
-      pathfinder.make_task(NAME, data_dir)
-  with pytest.raises(ValueError, match="pathfinder32_easy"):
-    pathfinder.make_task("pathfinder48_easy", tmp_path)
+      pathfinder.make_task(data_dir)
+  for wrong in ({"resolution": 48}, {"level": "medium"}):
+    with pytest.raises(ValueError, match="easy, inter, hard, got"):
+      pathfinder.make_task(tmp_path, **wrong)
 
 
 @pytest.mark.skipif(
   "NAM_DATA_DIR" not in os.environ, reason="NAM_DATA_DIR is not set"
 )
 def test_sample_images_of_the_benchmark_are_read():
-  made = pathfinder.make_task(NAME, pathlib.Path(os.environ["NAM_DATA_DIR"]))
+  made = pathfinder.make_task(pathlib.Path(os.environ["NAM_DATA_DIR"]))
   labels = np.array([row["label"] for row in made.train])
   assert len(labels) == 80
   assert 0.3 < labels.mean() < 0.7

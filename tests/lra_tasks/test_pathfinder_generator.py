@@ -138,7 +138,7 @@ def test_images_are_like_those_of_the_benchmark():
 
 
 def test_an_image_depends_on_its_number_and_the_seed_alone(tmp_path):
-  options = {"resolution": 32, "difficulty": "easy", "seed": 3}
+  options = {"resolution": 32, "level": "easy", "seed": 3}
   folder = pathfinder_generator.write(tmp_path, count=103, **options, workers=2)
   assert folder == tmp_path / "pathfinder32" / "curv_baseline"
   lines = (folder / "metadata" / "0.npy").read_text().splitlines()
@@ -167,7 +167,7 @@ def test_command_draws_what_the_task_reads(tmp_path, monkeypatch, capsys):
   arguments = [f"--output_dir={tmp_path}", "--difficulty=inter", "--count=10"]
   pathfinder_generator.main(arguments)
   assert "10 images in" in capsys.readouterr().out
-  made = pathfinder.make_task("pathfinder32_inter", tmp_path)
+  made = pathfinder.make_task(tmp_path, level="inter")
   rows = [*made.train, *made.validation, *made.test]
   assert sum(row["label"] for row in rows) == 5
   drawn = [pathfinder_generator.draw(32, "inter", 0, i) for i in range(10)]
@@ -185,7 +185,7 @@ def test_command_draws_what_the_task_reads(tmp_path, monkeypatch, capsys):
 def test_command_explains_itself(capsys):
   with pytest.raises(SystemExit, match="0"):
     pathfinder_generator.main(["--help"])
-  assert "--difficulty {easy,inter,hard}" in capsys.readouterr().out
+  assert "{easy,inter,hard}" in capsys.readouterr().out
   for wrong in ("--count=0", "--workers=0", "--seed=-1", "--resolution=33"):
     with pytest.raises(SystemExit, match="2"):
       pathfinder_generator.main(["--output_dir=x", wrong])

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.files import writers
 
 import train_lra
 from nam_jax import training
 from tests import project_tree
+from tests.data_files import writers
 
 # ml_collections loads config files in a way that Python 3.11 warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
@@ -137,7 +137,7 @@ def test_results_have_exactly_the_documented_keys(listops):
     "wall_seconds",
     "versions",
   ]
-  assert (results["task"], results["attention"]) == ("basic", "nam_erase")
+  assert (results["task"], results["attention"]) == ("listops", "nam_erase")
   for name in ("last", "best"):
     assert list(results[name]) == ["step", "accuracy", "loss", "perplexity"]
   assert results["last"]["step"] == 3
@@ -197,7 +197,7 @@ def test_a_config_of_the_benchmark_runs_unchanged(
   data = (f"--config={checkout}", f"--data_dir={imdb}")
   run(*data, f"--model_dir={tmp_path / 'a'}", "--config.batch_size=2")
   results = read(tmp_path / "a")
-  assert (results["task"], results["attention"]) == ("imdb_reviews", "local")
+  assert (results["task"], results["attention"]) == ("text", "local")
   notices = [
     line
     for line in capsys.readouterr().out.splitlines()
@@ -223,7 +223,7 @@ def test_a_config_of_the_benchmark_runs_unchanged(
   ("arguments", "message"),
   [
     (("--attention=nan",), "unknown attention 'nan'; did you mean 'nam'"),
-    (("--task_name=cifar",), "no task 'cifar', the nearest is 'cifar10'"),
+    (("--task_name=imag",), "unknown task 'imag'; did you mean 'image'"),
     (("--config.batch=3",), "unknown config key 'batch'; did you mean"),
     (("--config.model_kwargs.num_heads=3",), "num_heads=3 does not divide"),
     (("--config.model_kwargs.heads=3",), "unexpected keyword argument 'heads'"),
@@ -251,8 +251,8 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
   ("file", "address"),
   [
     ("text", "aclImdb_v1.tar.gz"),
-    ("cifar10", "cifar-10-binary.tar.gz"),
-    ("matching", "lra_release.gz"),
+    ("image", "cifar-10-binary.tar.gz"),
+    ("retrieval", "lra_release.gz"),
     ("pathfinder", "lra_release.gz"),
   ],
 )

@@ -38,7 +38,7 @@ def test_missing_cells_are_run_with_the_data_they_need(
     return subprocess.CompletedProcess(command, int("text" in str(command)))
 
   monkeypatch.setattr(subprocess, "run", fake_run)
-  finish(tmp_path, "cifar10-linear-cpu-3", 0.3, 10)
+  finish(tmp_path, "image-linear-cpu-3", 0.3, 10)
   options = ["--seed=3", "--attentions=linear", "--config.batch_size=2"]
   data = "--data_dir=data"
   assert table.main([f"--folder={tmp_path}", data, *options]) == 1

@@ -1,4 +1,4 @@
-"""IMDB reviews from every format, and what happens to damaged ones."""
+"""IMDB reviews from every format, and damaged ones."""
 
 import gzip
 import lzma
@@ -7,17 +7,16 @@ import pathlib
 
 import numpy as np
 import pytest
-from tests.files import writers
 
 from data_files import errors, official
 from lra_tasks import text
+from tests.data_files import writers
 
 TEXTS = [
   {"text": "A caf\u00e9.", "label": 1},
   {"text": "b" * 30, "label": 0},
   {"text": "C\nc", "label": 1},
 ]
-REVIEWS = [item["text"].encode() for item in TEXTS]
 
 
 def write_json_lines(folder, suffix="", packer=bytes):
@@ -48,7 +47,7 @@ def test_an_id_is_the_byte_plus_one_and_zero_pads(tmp_path):
 def test_the_task_is_as_in_the_benchmark(tmp_path):
   write_json_lines(tmp_path)
   a_task = text.make_task(tmp_path)
-  assert (a_task.name, a_task.vocab_size) == ("imdb_reviews", 257)
+  assert (a_task.name, a_task.vocab_size) == ("text", 257)
   assert (a_task.num_classes, a_task.max_length) == (2, 1000)
   assert not a_task.is_pair
   assert a_task.validation is a_task.test
@@ -63,20 +62,15 @@ def test_decoding_gives_the_text_back(tmp_path):
   ]
 
 
-@pytest.mark.parametrize("place", ["", "imdb", "imdb_reviews"])
-@pytest.mark.parametrize("form", ["archive", "repacked", "folder"])
-def test_the_official_files_come_in_the_order_of_their_names(
-  tmp_path, place, form
-):
+@pytest.mark.parametrize(
+  ("place", "prefix"), [("", ""), ("imdb", "./"), ("imdb_reviews", "")]
+)
+def test_the_archive_is_read_in_the_order_of_its_names(tmp_path, place, prefix):
   contents = writers.imdb_contents()
-  path = tmp_path / place / "aclImdb_v1.tar.gz"
-  if form == "archive":
-    writers.write_archive(path, contents)
-  elif form == "repacked":
-    contents = {f"./{name}": data for name, data in contents.items()}
-    writers.write_archive(path, contents)
-  else:
-    writers.write_folder(tmp_path / place, contents)
+  writers.write_archive(
+    tmp_path / place / "aclImdb_v1.tar.gz",
+    {prefix + name: data for name, data in contents.items()},
+  )
   a_task = text.make_task(tmp_path)
   assert a_task.train.labels.tolist() == [0, 0, 1, 1]
   inputs = a_task.test[3]["inputs"]
@@ -92,32 +86,35 @@ def test_json_lines_may_be_packed(tmp_path, suffix, packer):
   assert text.make_task(tmp_path).train.labels.tolist() == [1, 0, 1]
 
 
-@pytest.mark.parametrize("kind", ["tfrecord", "array_record"])
-def test_prepared_folders_load(tmp_path, kind):
-  records = [
-    writers.example(text=review, label=item["label"])
-    for review, item in zip(REVIEWS, TEXTS, strict=True)
-  ]
-  folder = tmp_path / "imdb_reviews" / "plain_text" / "1.0.0"
-  splits = {"train": [records[:2], records[2:]], "test": [records[:1]]}
-  writers.write_prepared(folder, "imdb_reviews", splits, kind)
-  for data_dir in (tmp_path, tmp_path / "imdb_reviews", folder):
+def test_prepared_folders_load_also_from_where_tfds_keeps_them(
+  tmp_path, monkeypatch
+):
+  monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+  folder = writers.write_prepared(
+    tmp_path,
+    "imdb_reviews",
+    {"text": None, "label": 2},
+    {"train": TEXTS, "test": TEXTS[:1]},
+  )
+  for data_dir in (None, tmp_path, tmp_path / "imdb_reviews", folder):
     a_task = text.make_task(data_dir)
     assert a_task.train.labels.tolist() == [1, 0, 1]
     assert text.decode(a_task.train[2]["inputs"]) == "C\nc"
     assert len(a_task.test) == 1
 
 
-def test_without_data_the_error_tells_what_to_fetch_and_where(tmp_path):
-  message = error_of(tmp_path)
-  for part in (
-    "aclImdb_v1.tar.gz",
-    "imdb_train.jsonl.xz",
-    str(tmp_path / "imdb_reviews"),
-    "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-  ):
-    assert part in message
-  assert "needs data_dir" in error_of(None)
+def test_without_data_the_error_tells_what_to_do(tmp_path, monkeypatch):
+  monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
+  for data_dir, place in ((tmp_path, tmp_path), (None, tmp_path / "tfds")):
+    message = error_of(data_dir)
+    for part in (
+      "aclImdb_v1.tar.gz",
+      "imdb_train.jsonl.xz",
+      str(place / "imdb_reviews"),
+      "python -m data_files.prepare imdb_reviews",
+      "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+    ):
+      assert part in message
 
 
 @pytest.mark.parametrize(
@@ -126,17 +123,17 @@ def test_without_data_the_error_tells_what_to_fetch_and_where(tmp_path):
     (b"", "JSON object"),
     (b'{"text": "a", "label": 1', "JSON object"),
     (b"[" * 100_000, "JSON object"),
-    (b'["text", "label"]', "JSON object, got"),
+    (b'["text", "label"]', "JSON object with a string as text"),
     (b'{"text": "caf\xe9", "label": 1}', "UTF-8"),
     ('{"text": "a", "label": 1}'.encode("utf-16"), "UTF-8"),
-    (b'{"text": "\\ud800", "label": 1}', "not Unicode"),
-    (b'{"label": 1}', "field text, got None"),
-    (b'{"text": 3, "label": 1}', "field text, got 3"),
-    (b'{"text": "", "label": 1}', "field text, got ''"),
-    (b'{"text": "a", "label": 2}', r"label 0..1, got 2"),
-    (b'{"text": "a", "label": true}', r"label 0..1, got True"),
-    (b'{"text": "a", "label": "1"}', r"label 0..1, got '1'"),
-    (b'{"text": "a"}', r"label 0..1, got None"),
+    (b'{"text": "\\ud800", "label": 1}', "UTF-8"),
+    (b'{"label": 1}', "with a string as text, got {'label': 1}"),
+    (b'{"text": 3, "label": 1}', "with a string as text"),
+    (b'{"text": "", "label": 1}', "the text is empty"),
+    (b'{"text": "a", "label": 2}', r"label 0 or 1, got 2"),
+    (b'{"text": "a", "label": true}', r"label 0 or 1, got True"),
+    (b'{"text": "a", "label": "1"}', r"label 0 or 1, got '1'"),
+    (b'{"text": "a"}', r"label 0 or 1, got None"),
   ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, complaint):
@@ -160,14 +157,14 @@ def test_files_that_are_missing_or_empty_are_named(tmp_path):
 @pytest.mark.parametrize("name", ["train/pos/0_9.txt", "test/neg/1_2.txt"])
 def test_an_empty_review_is_an_error(tmp_path, name):
   contents = writers.imdb_contents() | {f"aclImdb/{name}": b""}
-  writers.write_folder(tmp_path, contents)
-  assert f"{name}: the file is empty" in error_of(tmp_path)
+  writers.write_archive(tmp_path / "aclImdb_v1.tar.gz", contents)
+  assert f"{name} is empty" in error_of(tmp_path)
 
 
 def test_a_class_without_reviews_is_an_error(tmp_path):
   contents = writers.imdb_contents()
   contents = {k: v for k, v in contents.items() if "test/neg" not in k}
-  writers.write_folder(tmp_path, contents)
+  writers.write_archive(tmp_path / "aclImdb_v1.tar.gz", contents)
   assert "test needs reviews in neg" in error_of(tmp_path)
 
 
@@ -187,12 +184,12 @@ def test_a_truncated_archive_is_told_from_the_official_one(tmp_path):
   message = error_of(tmp_path)
   assert f"{path}: the archive is damaged" in message
   assert official.IMDB.md5 in message
-  assert f"fetch it again from {official.IMDB.url}" in message
+  assert f"fetch {official.IMDB.url} again" in message
 
 
 def test_an_archive_packed_after_truncation_is_an_error(tmp_path):
   whole = writers.tar(writers.imdb_contents())
-  for size in range(512, len(whole.rstrip(b"\0")) + 512, 512):
+  for size in range(512, len(whole.rstrip(b"\0")) + 512, 1536):
     packed = gzip.compress(whole[:size], 1)
     writers.write(tmp_path / "aclImdb_v1.tar.gz", packed)
     assert "damaged" in error_of(tmp_path)
@@ -202,7 +199,7 @@ def test_a_damaged_archive_loads_right_or_not_at_all(tmp_path):
   path = tmp_path / "aclImdb_v1.tar.gz"
   writers.write_archive(path, writers.imdb_contents())
   whole = text.make_task(tmp_path).train[0]["inputs"]
-  for data in writers.damaged_copies(path.read_bytes(), 150):
+  for data in writers.damaged_copies(path.read_bytes(), 40):
     path.write_bytes(data)
     try:
       a_task = text.make_task(tmp_path)
@@ -218,7 +215,7 @@ def test_damaged_json_lines_raise_nothing_but_data_errors(tmp_path, suffix):
   write_json_lines(tmp_path, suffix, packer)
   path = tmp_path / f"imdb_train.jsonl{suffix}"
   outcomes = set()
-  for data in writers.damaged_copies(path.read_bytes(), 100):
+  for data in writers.damaged_copies(path.read_bytes(), 40):
     path.write_bytes(data)
     try:
       outcomes.add(len(text.make_task(tmp_path).train))

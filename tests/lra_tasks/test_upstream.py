@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from lra_tasks import run, upstream
+from lra_tasks import registry, run, upstream
 from nam_jax import training
 
 # What the benchmark's base configs set, by task.
@@ -65,7 +65,7 @@ def translate(config, task, **changes):
 
 def test_fields_of_the_engine_are_renamed():
   config, _ = translate(TEXT, "imdb_reviews")
-  assert (config.task, config.attention) == ("imdb_reviews", "softmax")
+  assert (config.task, config.attention) == ("text", "softmax")
   assert (config.num_steps, config.eval_every) == (5000, 50)
   assert (config.checkpoint_every, config.seed) == (10000, 3)
   assert (config.schedule, config.warmup_steps) == (TEXT["factors"], 8000)
@@ -93,6 +93,14 @@ def test_an_image_config_nests_its_sizes():
   assert (config.steps_per_cycle, config.grad_clip) == (35000, 0.0)
   config, _ = translate(IMAGE, "pathfinder128_hard", grad_clip_norm=1.0)
   assert config.grad_clip == 1.0
+  assert config.task == "pathfinder"
+  assert config.task_kwargs == {"resolution": 128, "level": "hard"}
+
+
+def test_tasks_have_one_name_of_ours():
+  names = {upstream.our_task(name)[0] for name in upstream.OUR_NAMES}
+  assert names == set(registry.TASKS)
+  assert all(upstream.our_task(name) == (name, {}) for name in names)
 
 
 def test_retrieval_reads_bytes_only():

@@ -55,7 +55,7 @@ def test_rows_of_a_large_class_ascend():
     (images(2)[..., 0], [0, 1], "ab", "expected images, uint8"),
     (np.zeros((2, 4, 4, 1)), [0, 1], "ab", "got float64 [2, 4, 4, 1]"),
     (np.zeros((2, 4)), [0, 1], "ab", "features, float32 [n d], got float64"),
-    (images(2), [0], "ab", "expected labels int32 [2], got int32 [1]"),
+    (images(2), [0], "ab", "expected 2 integers as labels, got int32 [1]"),
     (images(2), [0, 2], "ab", "row 1: expected a label 0..1, got 2"),
     (images(2), [0, -1], "ab", "row 1: expected a label 0..1, got -1"),
     (images(2), [0, 0], "ab", "class 'b' has no images"),

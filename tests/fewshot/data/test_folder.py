@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.files import writers
 
 from data_files.errors import DataError
 from fewshot.data import folder
+from tests.data_files import writers
 
 CLASSES = [f"class {n}" for n in range(10)]
 SETTINGS = {

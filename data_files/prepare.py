@@ -1,0 +1,63 @@
+"""Downloads data sets and prepares them for our readers, by TFDS.
+
+  python -m data_files.prepare imdb_reviews cifar10 cifar100 omniglot
+
+They go where TFDS keeps its data, which is where the readers look without
+--data_dir. Preparing needs TensorFlow, reading does not.
+"""
+
+from command_line import tool
+from data_files import tfds_source
+from data_files.errors import DataError
+from nam_jax import spelling
+
+NAMES = ("imdb_reviews", "cifar10", "cifar100", "omniglot")
+_FORMAT = "array_record"
+
+
+def main(arguments: list[str] | None = None) -> None:
+  """Runs the command line."""
+  parser = tool.make_parser(__doc__, "python -m data_files.prepare")
+  parser.add_argument("names", nargs="*", metavar="NAME")
+  parser.add_argument(
+    "--data_dir", help="folder for the data sets", default=tfds_source.home()
+  )
+  parser.add_argument(
+    "--convert",
+    metavar="FOLDER",
+    help="add array_record files to a folder prepared as tfrecord",
+  )
+  tool.run(parser, _prepare, arguments)
+
+
+def _prepare(options) -> None:
+  if not options.names and not options.convert:
+    raise DataError(f"name data sets: {', '.join(NAMES)}")
+  for name in options.names:
+    if name not in NAMES:
+      raise DataError(spelling.unknown("data set", name, NAMES))
+  try:
+    import tensorflow  # noqa: F401
+    import tensorflow_datasets as tfds
+  except ImportError as error:
+    raise DataError(
+      "preparing data needs TensorFlow: pip install 'nam-jax[tf]'"
+    ) from error
+
+  if options.convert:
+    from tensorflow_datasets.scripts.cli import convert_format_utils
+
+    convert_format_utils.convert_dataset(
+      out_dir=None,
+      out_file_format=_FORMAT,
+      dataset_version_dir=str(options.convert),
+    )
+    print(f"converted {options.convert}")
+  for name in options.names:
+    builder = tfds.builder(name, data_dir=options.data_dir)
+    builder.download_and_prepare(file_format=_FORMAT)
+    print(f"{name}: {builder.data_dir}")
+
+
+if __name__ == "__main__":
+  main()
