@@ -6,10 +6,14 @@ They go where TFDS keeps its data, which is where the readers look without
 --data_dir. Preparing needs TensorFlow, reading does not.
 """
 
+import json
+import pathlib
+
 from command_line import tool
-from data_files import tfds_source
+from data_files import disk, tfds_source
 from data_files.errors import DataError
 from nam_jax import spelling
+from nam_jax.training import whole_files
 
 NAMES = ("imdb_reviews", "cifar10", "cifar100", "omniglot")
 _FORMAT = "array_record"
@@ -25,6 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
   parser.add_argument(
     "--convert",
     metavar="FOLDER",
+    type=pathlib.Path,
     help="add array_record files to a folder prepared as tfrecord",
   )
   tool.run(parser, _prepare, arguments)
@@ -45,18 +50,28 @@ def _prepare(options) -> None:
     ) from error
 
   if options.convert:
-    from tensorflow_datasets.scripts.cli import convert_format_utils
-
-    convert_format_utils.convert_dataset(
-      out_dir=None,
-      out_file_format=_FORMAT,
-      dataset_version_dir=str(options.convert),
-    )
+    _convert(options.convert)
     print(f"converted {options.convert}")
   for name in options.names:
     builder = tfds.builder(name, data_dir=options.data_dir)
     builder.download_and_prepare(file_format=_FORMAT)
     print(f"{name}: {builder.data_dir}")
+
+
+def _convert(folder: pathlib.Path) -> None:
+  """Writes the records of .tfrecord files to .array_record files as well."""
+  import tensorflow as tf
+  from tensorflow_datasets.core import file_adapters
+
+  info = json.loads(disk.read(folder / "dataset_info.json"))
+  for path in sorted(folder.glob("*.tfrecord-*")):
+    records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
+    file_adapters.ArrayRecordFileAdapter.write_examples(
+      path.with_name(path.name.replace(".tfrecord-", f".{_FORMAT}-")),
+      enumerate(records),
+    )
+  info["alternativeFileFormats"] = [_FORMAT]
+  whole_files.write_json(folder / "dataset_info.json", info)
 
 
 if __name__ == "__main__":
