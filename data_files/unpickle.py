@@ -7,10 +7,10 @@ A pickle can run any program when it is loaded, so none is ever loaded here: it
 is taken apart, and anything but plain data is refused. The result appears
 beside the files:
 
-  cifar-10-python.tar.gz                    cifar-10-binary.tar.gz
-  cifar-100-python.tar.gz                   cifar-100-binary.tar.gz
-  mini-imagenet-cache-*.pkl, three          miniimagenet_84.npz
-  miniImageNet_category_split_*.pickle, five  miniimagenet_84.npz
+  cifar-10-python.tar.gz                       cifar-10-binary.tar.gz
+  cifar-100-python.tar.gz                      cifar-100-binary.tar.gz
+  mini-imagenet-cache-*.pkl (three)            miniimagenet_84.npz
+  miniImageNet_category_split_*.pickle (five)  miniimagenet_84.npz
 """
 
 import io

@@ -84,7 +84,6 @@ def write_data(folder: pathlib.Path) -> None:
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(miniature, "PER_CLASS", 102)  # 100 are set aside by default
     miniature.write_blob(folder)
-  miniature.write_five(folder)
   drawings = np.random.default_rng(0).integers(0, 2, (6, 8, 28, 28), np.uint8)
   characters = {}
   for part in ("background", "evaluation"):

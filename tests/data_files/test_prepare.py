@@ -1,12 +1,15 @@
 """The command that downloads and prepares data sets; TFDS is replaced."""
 
+import json
 import sys
 import types
 
 import pytest
 import tensorflow_datasets as tfds
+from array_record.python import array_record_module
 
-from data_files import prepare
+from data_files import prepare, tfds_source
+from tests.data_files import writers
 
 
 def error_of(capsys, *arguments):
@@ -30,11 +33,6 @@ def calls(monkeypatch):
     def download_and_prepare(self, file_format):
       calls.append((*self.asked, file_format))
 
-  converter = types.ModuleType("convert_format_utils")
-  converter.convert_dataset = lambda **arguments: calls.append(arguments)
-  package = types.ModuleType("tensorflow_datasets.scripts.cli")
-  package.convert_format_utils = converter
-  monkeypatch.setitem(sys.modules, package.__name__, package)
   monkeypatch.setitem(sys.modules, "tensorflow", types.ModuleType("tf"))
   monkeypatch.setattr(tfds, "builder", Builder)
   return calls
@@ -54,14 +52,33 @@ def test_data_sets_are_prepared_as_array_record(
   assert "omniglot: prepared\n" in capsys.readouterr().out
 
 
-def test_a_folder_is_converted_in_place(calls, tmp_path):
-  prepare.main(["--convert", str(tmp_path)])
-  (arguments,) = calls
-  assert arguments == {
-    "out_dir": None,
-    "out_file_format": "array_record",
-    "dataset_version_dir": str(tmp_path),
-  }
+def test_a_folder_in_tfrecord_is_converted_in_place(tmp_path, monkeypatch):
+  """With array_record files as stand-ins for those that TensorFlow reads."""
+  features, examples = {"text": None}, [{"text": "a"}, {"text": "b" * 5000}]
+  folder = writers.write_prepared(
+    tmp_path, "tiny", features, {"train": examples}
+  )
+  (path,) = folder.glob("tiny-train.*")
+  path.rename(folder / path.name.replace("array_record", "tfrecord"))
+  info = json.loads((folder / "dataset_info.json").read_text())
+  (folder / "dataset_info.json").write_text(
+    json.dumps(info | {"fileFormat": "tfrecord"})
+  )
+
+  class TFRecordDataset:
+    def __init__(self, path):
+      self.path = path
+
+    def as_numpy_iterator(self):
+      return iter(array_record_module.ArrayRecordReader(self.path).read_all())
+
+  tensorflow = types.ModuleType("tensorflow")
+  tensorflow.data = types.SimpleNamespace(TFRecordDataset=TFRecordDataset)
+  with monkeypatch.context() as patch:
+    patch.setitem(sys.modules, "tensorflow", tensorflow)
+    prepare.main(["--convert", str(folder)])
+  (texts,) = tfds_source.read(folder, "train", ("text",))
+  assert texts == [b"a", b"b" * 5000]
 
 
 def test_without_tensorflow_one_line_tells_what_to_install(monkeypatch, capsys):
