@@ -7,10 +7,12 @@ VENV := .venv
 
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed-$(EXTRAS)
+REQUIRED = -e '.[$(EXTRAS)]' -c constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train report bench docs notebooks test lint format lock clean
+.PHONY: help setup train report bench pages site notebooks test coverage lint \
+  format lock clean
 .SILENT:
 
 help: ## show this list
@@ -29,18 +31,29 @@ report: $(INSTALLED) ## show all runs beside the paper's in runs/report.html
 bench: $(INSTALLED) ## time the library, in minutes (ARGS=--check: goals)
 	$(PY) -m benchmarks $(ARGS)
 
-docs: $(INSTALLED) ## renew docs/api.md from the docstrings
-	$(PY) -m docs.api
+pages: $(INSTALLED) ## renew the tables of README and docs from docs/results.json
+	$(PY) -m docs.tables
+
+site: export NO_MKDOCS_2_WARNING := 1
+site: $(INSTALLED) ## build the documentation site in build/site
+	$(PY) -m mkdocs build --quiet --strict
+	echo "written to build/site"
 
 notebooks: $(INSTALLED) ## run all notebooks again, in minutes (ARGS="FILE.py")
 	$(PY) -m notebooks.run $(ARGS)
 
 test: export JAX_PLATFORMS ?= cpu
-test: lint ## check the style, then run the tests (ARGS="-k foo" selects)
+test: lint ## lint, then run the tests (ARGS="-k foo" selects)
 	$(PY) -m pytest -q $(or $(ARGS),-n $(WORKERS) --dist worksteal)
 
-lint: $(INSTALLED) ## check style and formatting
+coverage: export JAX_PLATFORMS ?= cpu
+coverage: $(INSTALLED) ## run the tests and list the lines they miss
+	$(PY) -m pytest -q --cov --cov-report=term-missing:skip-covered \
+	  $(or $(ARGS),-n $(WORKERS) --dist worksteal)
+
+lint: $(INSTALLED) ## check style, formatting and types
 	$(PY) -m ruff check --quiet --output-format concise .
+	$(PY) -m ty check --quiet
 	$(PY) -m ruff format --check --quiet . || \
 	  { echo "Formatting differs: run 'make format'." >&2; exit 1; }
 
@@ -48,9 +61,8 @@ format: $(INSTALLED) ## mend style and formatting in place
 	$(PY) -m ruff check --quiet --fix .
 	$(PY) -m ruff format .
 
-lock: $(VENV)/bin/pip ## renew constraints.txt for all supported Pythons
-	$(PY) -m pip install -qq uv
-	$(PY) -m uv pip compile setup.cfg --extra test --extra notebooks \
+lock: $(INSTALLED) ## renew constraints.txt for all supported Pythons
+	$(PY) -m uv pip compile setup.cfg --extra test \
 	  --universal --python-version 3.11 --upgrade --no-annotate --quiet \
 	  --custom-compile-command "make lock" --output-file constraints.txt
 
@@ -59,9 +71,9 @@ clean: ## remove .venv, builds and caches; runs/ stays
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/pip
-	echo "Installing nam-jax[$(EXTRAS)] into $(VENV); the first time takes minutes."
-	$(PY) -m pip install -qq --upgrade pip
-	$(PY) -m pip install -qq -e '.[$(EXTRAS)]' -c constraints.txt
+	echo "Installing nam-jax[$(EXTRAS)] into $(VENV); the first time takes a minute."
+	{ $(PY) -m pip install -qq uv && $(PY) -m uv pip install -q $(REQUIRED); } \
+	  || $(PY) -m pip install -qq $(REQUIRED)
 	touch $@
 
 # bin/pip is what venv writes last, so an interrupted creation is repeated.

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from notebooks import run
-from tests import test_code_size
+from tests import test_sources
 
 # Instead of the cell tagged "parameters": seconds, and still every cell runs.
 # The first two notebooks are fast as they are.
@@ -54,7 +54,7 @@ def complaints(notebook):
     for output in outputs(notebook)
     if output.output_type == "error" or output.get("name") == "stderr"
   ]
-  return found + test_code_size.foreign_strings(json.dumps(notebook))
+  return found + test_sources.foreign_strings(json.dumps(notebook))
 
 
 @every_notebook

@@ -18,6 +18,8 @@ EXTRAS = {
   "plot",
   "export",
   "notebooks",
+  "docs",
+  "tf",
   "test",
   "cuda12",
   "cuda13",
@@ -32,12 +34,19 @@ from setuptools import build_meta
 build_meta.build_wheel("wheels")
 """
 
+# What one imports into a model of one's own, and nothing an experiment alone
+# needs: data sets, the paper's numbers, pages and scripts are outside.
+ROOMS = {"baselines", "layers", "models", "ops", "training"}
+FILES = {"__init__.py", "spelling.py", "streaming.py", "version.py", "viz.py"}
+EXPERIMENTS = re.compile(r"cifar|imdb|omniglot|imagenet|glyphs|palin|\bfib\b")
+
+HEAVY = ("grain", "matplotlib", "ml_collections", "optax", "orbax")
+HEAVY += ("tensorboardX", "tensorflow", "tensorflow_datasets")
 IMPORT = """
 import sys
-for name in ("ml_collections", "grain", "tensorboardX", "matplotlib",
-             "tensorflow_datasets", "beartype", "pytest"):
-  sys.modules[name] = None
-import nam_jax
+import nam_jax, nam_jax.training
+from nam_jax.training import losses, whole_files
+print(*sys.modules)
 """
 
 
@@ -68,7 +77,8 @@ def metadata(wheel):
 def test_wheel_holds_every_module_of_the_library_and_nothing_else(wheel):
   shipped = {n for n in wheel.namelist() if ".dist-info/" not in n}
   modules = project_tree.files(ROOT / "nam_jax", "*.py")
-  assert shipped == {path.relative_to(ROOT).as_posix() for path in modules}
+  expected = {path.relative_to(ROOT).as_posix() for path in modules}
+  assert shipped == expected | {"nam_jax/py.typed"}
 
 
 def test_wheel_carries_the_licence(wheel, metadata):
@@ -92,11 +102,24 @@ def test_library_requires_jax_flax_and_jaxtyping_only(metadata):
   ]
 
 
-def test_library_imports_without_the_extras():
+def test_import_loads_none_of_the_heavy_packages():
   run = subprocess.run(
     [sys.executable, "-c", IMPORT], cwd=ROOT, capture_output=True, text=True
   )
   assert run.returncode == 0, run.stderr
+  loaded = run.stdout.split()
+  assert "flax" in loaded
+  assert set(HEAVY).isdisjoint(loaded)
+
+
+def test_the_library_knows_no_experiment():
+  entries = {p.name for p in (ROOT / "nam_jax").iterdir()}
+  assert entries - {"__pycache__"} == ROOMS | FILES | {"py.typed"}
+  named = {
+    path.name: EXPERIMENTS.findall(path.read_text())
+    for path in project_tree.files(ROOT / "nam_jax", "*.py")
+  }
+  assert {name: found for name, found in named.items() if found} == {}
 
 
 def test_constraints_pin_versions_for_every_python():

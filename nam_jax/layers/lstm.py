@@ -77,7 +77,7 @@ class LSTM(nn.Module):
       kernel,
       recurrent,
       bias,
-      initial_state,
+      initial_state,  # ty: ignore[invalid-argument-type]
       mask=mask,
       reverse=self.reverse,
     )

@@ -45,8 +45,8 @@ def add(M: Memory, *products: Product) -> Pending:
 def pending(M: Memory, products: int = 1) -> Pending:
   """M with nothing to add yet, ready for a loop with so many a step."""
   *lead, v, k = M.shape
-  nothing = tuple(jnp.zeros_like(M, shape=(*lead, d)) for d in (v, k))
-  return add(M, *[nothing] * products)
+  column, row = (jnp.zeros_like(M, shape=(*lead, d)) for d in (v, k))
+  return add(M, *[(column, row)] * products)
 
 
 def settle(memory: Pending, *products: Product) -> Memory:

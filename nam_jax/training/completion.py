@@ -6,6 +6,7 @@ For any model with model(inputs [b s], mask [b s], train=...) -> logits
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +23,7 @@ def make_loss_fn(model: nn.Module) -> step.LossFn:
   """Cross-entropy over the positions of `loss_mask`; see `step`."""
 
   def loss_fn(params, extra, batch, key):
-    logits = model.apply(
+    logits: Any = model.apply(
       {"params": params, **extra},
       batch["inputs"],
       batch["mask"],
@@ -41,7 +42,7 @@ def make_predict(model: nn.Module, config: TrainConfig) -> Predict:
 
   def most_likely(params, extra, batch):
     variables = {"params": params, **extra}
-    logits = model.apply(variables, batch["inputs"], batch["mask"])
+    logits: Any = model.apply(variables, batch["inputs"], batch["mask"])
     return jnp.argmax(logits, axis=-1)
 
   eval_step = step.make_eval_step(most_likely, config)

@@ -118,7 +118,7 @@ class TrainConfig:
 
 def from_config_dict(
   config: ml_collections.ConfigDict | Mapping[str, Any],
-  cls: type[T] = TrainConfig,
+  cls: type[T] = TrainConfig,  # ty: ignore[invalid-parameter-default]
 ) -> T:
   """Builds the dataclass `cls`; an unknown key or a wrong type is an error."""
   if isinstance(config, ml_collections.ConfigDict):

@@ -97,8 +97,9 @@ def fit(
           if signal:
             _leave(signal, step, workdir)
     best = state
-    if saved.best_step != config.num_steps:
-      best, _ = saved.restore(saved.best_step, shapes)
+    best_step = saved.best_step
+    if best_step is not None and best_step != config.num_steps:
+      best, _ = saved.restore(best_step, shapes)
     return FitResult(state, best, log.history)
 
 

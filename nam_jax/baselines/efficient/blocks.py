@@ -6,7 +6,7 @@ up with padding. Masks are True where a token is real.
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -139,7 +139,8 @@ def block_attention(
   parts = [hide(products(query, g.key), g.allowed) for g in groups]
   scores = jnp.concatenate(parts, axis=-1)
   weights = masked_softmax(scores, dropout_rng, dropout_rate)
-  outputs, start = 0, 0
+  outputs: Any = 0
+  start = 0
   for group in groups:
     end = start + group.key.shape[2]
     outputs = outputs + mix(weights[..., start:end], group.value)
