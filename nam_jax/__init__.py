@@ -18,6 +18,7 @@ from nam_jax.ops.chunked import memory_chunked
 from nam_jax.ops.linear_attention import linear_attention
 from nam_jax.ops.lsam import LSAMState
 from nam_jax.ops.memory import read, write
+from nam_jax.ops.memory_form import memory
 from nam_jax.ops.normalize import unit
 from nam_jax.ops.outer_product import outer_product_attention
 from nam_jax.ops.recurrent import memory_scan
@@ -66,6 +67,7 @@ __all__ = [
   "export_step",
   "linear_attention",
   "linear_attention_fn",
+  "memory",
   "memory_chunked",
   "memory_scan",
   "memory_sharded",

@@ -17,42 +17,35 @@ import math
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, Bool, Float
 
-from nam_jax.layers import projections
-from nam_jax.ops import chunked, normalize, outer_product
+from nam_jax.layers.attention_layer import AttentionLayer
+from nam_jax.ops import memory_form, normalize, outer_product
 
 MODES = ("bidirectional", "causal", "erase")
 
 
-class NAMAttention(nn.Module):
+class NAMAttention(AttentionLayer):
   """Multi-head self-attention by a memory that is written and read.
 
-  The call interface is that of `SelfAttention`, so it fits into
-  `TransformerBlock`; so are the parameters `query`, `key`, `value`, `out`.
+  Call interface and parameters (`query`, `key`, `value`, `out`) are those of
+  `SelfAttention`, so it fits into `TransformerBlock`.
 
   Attributes:
     num_heads: number of heads, one memory each.
     mode: "bidirectional", "causal" or "erase"; see the module's docstring.
-    qkv_dim: width of all heads together; the input's by default.
     initial_write: write probability before training, in mode "erase".
     initial_erase: erase probability before training, in mode "erase".
     dropout_rate: of what the heads read.
-    use_bias: whether the four projections have biases.
     dtype: of the projections; memories are float32 or wider.
     mean_writes: write each of n real tokens with probability 1 / n, so that
       the memory is their mean and reads do not grow with the length; only in
       mode "bidirectional", and not in the paper.
   """
 
-  num_heads: int
   mode: str = "bidirectional"
-  qkv_dim: int | None = None
   initial_write: float = 0.5
   initial_erase: float = 0.5
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
   mean_writes: bool = False
 
   def __post_init__(self):
@@ -70,47 +63,47 @@ class NAMAttention(nn.Module):
     super().__post_init__()
 
   @nn.compact
-  def __call__(
+  def continue_from(
     self,
     x: Float[Array, "b s d"],
+    memory: Float[Array, "b h v k"] | None,
     *,
     mask: Bool[Array, "b s"] | None = None,
     train: bool = False,
-    initial_memory: Float[Array, "b h v k"] | None = None,
-    return_memory: bool = False,
-  ):
-    """Reads for every token.
+  ) -> tuple[Float[Array, "b s d"], Float[Array, "b h v k"]]:
+    """Reads on where an earlier call stopped; not in mode "bidirectional".
 
     Args:
-      x: The tokens.
+      x: The tokens that follow.
+      memory: What the earlier call returned; None begins a sequence.
       mask: True at real tokens. The others write nothing and read zero.
       train: Whether to apply dropout.
-      initial_memory: The memory to start from, not in mode "bidirectional".
-      return_memory: Whether to return (outputs, memory) to continue from.
+
+    Returns:
+      The outputs, and the memory to continue from.
     """
-    if self.mode == "bidirectional" and (
-      initial_memory is not None or return_memory
-    ):
-      raise ValueError("mode='bidirectional' has no memory to carry on")
-    q, k, v = projections.heads(self, x, "query", "key", "value")
+    if self.mode == "bidirectional":
+      raise ValueError("mode='bidirectional' has no memory to continue from")
+    read, memory = self._read(x, memory, mask, train)
+    return self.join_heads(read, x.shape[-1]), memory
+
+  def attend(self, x, mask, train):
+    return self._read(x, None, mask, train)[0]
+
+  def _read(self, x, memory, mask, train):
+    """What each token reads [b s h v], and the memory after the last one."""
+    q, k, v = self.heads(x, "query", "key", "value")
     if self.mode == "bidirectional":
       p_w = _shares(k.shape[:3], mask) if self.mean_writes else 1
       read = outer_product.outer_product_attention(q, k, v, mask=mask, p_w=p_w)
     else:
       p_w, p_e = self._gates(x) if self.mode == "erase" else (1, 0)
-      read, memory = chunked.memory_chunked(
-        normalize.unit(q),
-        normalize.unit(k),
-        v,
-        1,
-        p_w,
-        p_e,
-        initial_memory=initial_memory,
-        mask=mask,
+      q, k = normalize.unit(q), normalize.unit(k)
+      read, memory = memory_form.memory(
+        q, k, v, p_w=p_w, p_e=p_e, initial_memory=memory, mask=mask
       )
     read = nn.Dropout(self.dropout_rate)(read, deterministic=not train)
-    output = projections.output(self, read, x.shape[-1])
-    return (output, memory) if return_memory else output
+    return read, memory
 
   def _gates(self, x):
     """Write and erase probabilities [b s h], learned from the token."""

@@ -55,9 +55,11 @@ class NAMTuringMachine(nn.Module):
     tape_length: int = 32,
     initial_tape: Tape | None = None,
     mask: Bool[Array, "b s"] | None = None,
-    return_heads: bool = False,
-  ):
-    """Runs the machine over a sequence.
+  ) -> tuple[Float[Array, "b s d"], Tape]:
+    """Runs the machine over a sequence: (outputs, tape).
+
+    Where the heads were when each token was read and written, [b s 2 h n], is
+    sown as `heads` into the collection `intermediates`.
 
     Args:
       x: The tokens; values and keys are made of them.
@@ -65,12 +67,7 @@ class NAMTuringMachine(nn.Module):
         net over x. The tokens themselves by default.
       tape_length: Cells of a new tape.
       initial_tape: A tape to go on with, instead of a new one.
-      mask: True at real tokens. The others change nothing and put out zero.
-      return_heads: Whether to return the head positions as well.
-
-    Returns:
-      (outputs [b s d], tape), and with `return_heads` the read and write heads
-      [b s 2 h n] as each token found them.
+      mask: True at real tokens. The others change nothing and output zero.
     """
     checks.check_tokens(x)
     if tape_length < 1:
@@ -91,10 +88,11 @@ class NAMTuringMachine(nn.Module):
       normalize_heads=self.normalize_heads,
       mask=mask,
     )
+    self.sow("intermediates", "heads", heads)
     outputs = nn.DenseGeneral(
       x.shape[-1], axis=(-2, -1), dtype=self.dtype, use_bias=False, name="out"
     )(read)
-    return (outputs, final, heads) if return_heads else (outputs, final)
+    return outputs, final
 
   def _controls(self, x, control) -> tape.Controls:
     width = checks.head_width(

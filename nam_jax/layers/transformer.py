@@ -93,37 +93,44 @@ class TransformerBlock(nn.Module):
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
 
-  @nn.compact
   def __call__(
     self,
     x: Float[Array, "b s d"],
     *,
     mask: Bool[Array, "b s"] | None = None,
     train: bool = False,
-    initial_memory: Float[Array, "b h v k"] | None = None,
-    return_memory: bool = False,
-  ):
-    """Applies the block; padding never changes the output of a real token.
+  ) -> Float[Array, "b s d"]:
+    """Applies the block; padding never changes the output of a real token."""
 
-    Args:
-      x: The tokens.
-      mask: True at real tokens.
-      train: Whether to apply dropout.
-      initial_memory: What the attention layer starts from, if it has a memory.
-      return_memory: Whether to return (outputs, memory) to continue from.
-    """
-    options = {}
-    if return_memory or initial_memory is not None:
-      options = {"initial_memory": initial_memory, "return_memory": True}
+    def attend(layer, y):
+      return layer(y, mask=mask, train=train), None
+
+    return self._apply(x, attend, train)[0]
+
+  def continue_from(
+    self,
+    x: Float[Array, "b s d"],
+    memory: Float[Array, "b h v k"] | None,
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> tuple[Float[Array, "b s d"], Float[Array, "b h v k"]]:
+    """(outputs, memory), with an attention layer that has this method too."""
+
+    def attend(layer, y):
+      return layer.continue_from(y, memory, mask=mask, train=train)
+
+    return self._apply(x, attend, train)
+
+  @nn.compact
+  def _apply(self, x, attend, train):
     y = nn.LayerNorm(dtype=self.dtype)(x)
-    y = self.attention()(y, mask=mask, train=train, **options)
-    y, memory = y if options else (y, None)
+    y, memory = attend(self.attention(), y)
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
     x = x + y.astype(x.dtype)
     y = nn.LayerNorm(dtype=self.dtype)(x)
     y = MLP(self.mlp_dim, self.dropout_rate, self.dtype)(y, train=train)
-    x = x + y.astype(x.dtype)
-    return (x, memory) if return_memory else x
+    return x + y.astype(x.dtype), memory
 
 
 class TransformerEncoder(nn.Module):
@@ -147,34 +154,58 @@ class TransformerEncoder(nn.Module):
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
 
-  @nn.compact
   def __call__(
     self,
     x: Float[Array, "b s d"],
     *,
     mask: Bool[Array, "b s"] | None = None,
     train: bool = False,
-    initial_state: EncoderState | None = None,
-    return_state: bool = False,
-  ):
-    """Encodes embedded tokens.
+  ) -> Float[Array, "b s d"]:
+    """Encodes embedded tokens; the mask is True at real ones."""
+
+    def apply(block, x, _):
+      return block(x, mask=mask, train=train), None
+
+    return self._encode(x, 0, (None,) * self.num_layers, apply, train)[0]
+
+  def continue_from(
+    self,
+    x: Float[Array, "b s d"],
+    state: EncoderState | None,
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> tuple[Float[Array, "b s d"], EncoderState]:
+    """Encodes the tokens that follow those of an earlier call.
 
     Args:
-      x: The tokens.
+      x: The tokens that follow.
+      state: What the earlier call returned; None begins a sequence. No tokens,
+        x[:, :0], return the state that a sequence begins with. To continue,
+        max_len must be None.
       mask: True at real tokens.
       train: Whether to apply dropout.
-      initial_state: Where the call before stopped. Needs max_len=None, so it
-        is not for learned positions.
-      return_state: Whether to return (outputs, state) to continue from. No
-        tokens, x[:, :0], give the state that a sequence starts with.
+
+    Returns:
+      The outputs, and the state to continue from.
     """
     start, memories = 0, (None,) * self.num_layers
-    if initial_state is not None:
-      self._check_state(initial_state)
-      start, memories = initial_state
+    if state is not None:
+      self._check_state(state)
+      start, memories = state
+
+    def apply(block, x, memory):
+      return block.continue_from(x, memory, mask=mask, train=train)
+
+    y, memories = self._encode(x, start, memories, apply, train)
+    position = jnp.asarray(start + x.shape[1], jnp.int32)
+    return y, EncoderState(position, memories)
+
+  @nn.compact
+  def _encode(self, x, start, memories, apply, train):
     x = self._add_positions(x, start)
     x = nn.Dropout(self.dropout_rate)(x, deterministic=not train)
-    new_memories = []
+    after = []
     for layer, memory in enumerate(memories):
       block = TransformerBlock(
         self.attention,
@@ -183,31 +214,19 @@ class TransformerEncoder(nn.Module):
         self.dtype,
         name=f"encoderblock_{layer}",
       )
-      x = block(
-        x,
-        mask=mask,
-        train=train,
-        initial_memory=memory,
-        return_memory=return_state,
-      )
-      if return_state:
-        x, memory = x
-        new_memories.append(memory)
-    y = nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x)
-    if not return_state:
-      return y
-    position = jnp.asarray(start + x.shape[1], jnp.int32)
-    return y, EncoderState(position, tuple(new_memories))
+      x, memory = apply(block, x, memory)
+      after.append(memory)
+    return nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x), tuple(after)
 
   def _check_state(self, state):
     if self.max_len is not None:
       raise ValueError(
-        "initial_state says at run time only how long the sequence is, so"
-        f" max_len must be None, got {self.max_len}"
+        "a state to continue from does not bound the length of the sequence,"
+        f" so max_len must be None, got {self.max_len}"
       )
     if len(state.memories) != self.num_layers:
       raise ValueError(
-        f"initial_state has {len(state.memories)} memories, but"
+        f"the state has {len(state.memories)} memories, but"
         f" num_layers={self.num_layers}"
       )
 

@@ -18,11 +18,10 @@ class TuringMachines(nn.Module):
   """Two NAM Turing machines, one after the other, on the same tape.
 
   Each is steered by its own LSTM over the tokens in both directions. The
-  second one sees the tokens, not what the first put out: it learns of the
+  second one sees the tokens, not the outputs of the first: it learns of the
   first through the tape alone. What it reads goes through an MLP, and through
   an LSTM that carries a state along the tape, such as the carry of a sum; the
-  core puts out both. The positions of all heads are sown as `heads`,
-  [b s 2 h n], into the collection `intermediates`.
+  core outputs both.
 
   Attributes:
     num_heads: number of tapes.
@@ -63,7 +62,7 @@ class TuringMachines(nn.Module):
         name=f"{name}_controller",
       )(x, mask=mask)
       control = nn.Dropout(self.dropout_rate)(control, deterministic=not train)
-      outputs, final, heads = nam_tm.NAMTuringMachine(
+      outputs, final = nam_tm.NAMTuringMachine(
         self.num_heads,
         transitions=transitions,
         separate_erase=self.separate_erase,
@@ -75,9 +74,7 @@ class TuringMachines(nn.Module):
         tape_length=self.tape_length,
         initial_tape=initial_tape,
         mask=mask,
-        return_heads=True,
       )
-      self.sow("intermediates", "heads", heads)
       initial_tape = tape.rewind(final)
     read = nn.LayerNorm(name="read_norm")(outputs)
     read = nn.relu(nn.Dense(self.readout_dim, name="readout")(read))

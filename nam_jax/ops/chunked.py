@@ -13,9 +13,6 @@ chunks of a segment at once: the whole sequence on an accelerator, a few chunks
 that fit into the cache on a CPU. With nothing to erase E = A = 0, T = I, and
 this is causal outer-product attention.
 
-On a CPU narrow memories that erase are run token by token, and so are others
-while no gradient is wanted and its cache holds them.
-
 The gradient, also by hand: with dR given and dM' = G from the chunk after,
 
   dU = P^T dR + K G^T,  dX = T^T dU,  dA = -tril(dX U^T),  dP = tril(dR U^T)
@@ -34,62 +31,40 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import recurrent, sequence
-from nam_jax.ops.sequence import Gate, Mask
+from nam_jax.ops import hardware, sequence
+from nam_jax.ops.sequence import Gate, Mask, SegmentIds
 
-_CPU_WIDTH = 64  # keys for which it is faster token by token, if it erases
 _CPU_SEGMENT = 4  # chunks computed at once on a CPU
-_CPU_CACHE = 2**21  # bytes of memories that it reads and writes token by token
 _WHOLE = 16  # the largest triangular block that is inverted in place
 
 
+@sequence.gates_by_name
 def memory_chunked(
   q: Float[Array, "b s h k"],
   k: Float[Array, "b s h k"],
   v: Float[Array, "b s h v"],
+  *,
+  chunk_size: int | None = None,
   p_r: Gate = 1.0,
   p_w: Gate = 1.0,
   p_e: Gate = 1.0,
-  *,
   initial_memory: Float[Array, "b h v k"] | None = None,
   mask: Mask | None = None,
   reverse: bool = False,
-  segment_ids: Int[Array, "b s"] | None = None,
-  chunk_size: int | None = None,
+  segment_ids: SegmentIds | None = None,
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
   """What `memory_scan` computes, a block of tokens at a time.
 
-  Args are those of `memory_scan`, and:
-    segment_ids: Several sequences packed into a row: the memory is emptied
-      wherever the number changes. `initial_memory` is that of the first of
-      them, and the final memory that of the last.
-    chunk_size: Tokens in a block, a power of two. By default 64; on a CPU 32,
-      or one, as in `memory_scan`, where that is faster. It changes the speed,
-      and the result by rounding only.
-
-  Returns:
-    The outputs, in the type of v, and the final memory, in float32 or wider.
+  Arguments and results are those of `memory_scan`, and:
+    chunk_size: Tokens in a block, a power of two; by default 64, or 32 on a
+      CPU. It changes the speed, and the result by rounding only.
   """
-  sequence.check_gate("p_r", p_r, k.shape[:3])
-  ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
-  if segment_ids is not None and segment_ids.shape != q.shape[:2]:
-    raise ValueError(
-      f"segment_ids must have shape {q.shape[:2]} (batch, sequence), got"
-      f" {segment_ids.shape}"
-    )
-  by_token = _on_cpu() and ops.p_e is not None and k.shape[-1] <= _CPU_WIDTH
-  if by_token and chunk_size is None and segment_ids is None:
-    reads, memory = recurrent.run(ops, reverse)
-  else:
-    cut = _make_cut(q.shape[1], chunk_size)
-    reads, memory = _run(ops, segment_ids, cut, reverse)
+  ops = sequence.fold(q, k, v, p_r, p_w, p_e, initial_memory, mask, segment_ids)
+  cut = _make_cut(q.shape[1], chunk_size)
+  reads, memory = _run(ops, segment_ids, cut, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
-
-
-def _on_cpu() -> bool:
-  return jax.default_backend() == "cpu"
 
 
 class _Cut(NamedTuple):
@@ -114,12 +89,12 @@ class _Cut(NamedTuple):
 def _make_cut(s: int, chunk_size: int | None) -> _Cut:
   size = chunk_size
   if size is None:
-    size = 32 if _on_cpu() else 64
+    size = 32 if hardware.on_cpu() else 64
   if size < 1 or size & (size - 1):
     raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
   size = min(size, 1 << max(0, s - 1).bit_length())
   chunks = max(1, -(-s // size))
-  segments = -(-chunks // _CPU_SEGMENT) if _on_cpu() else 1
+  segments = -(-chunks // _CPU_SEGMENT) if hardware.on_cpu() else 1
   return _Cut(size, size * -(-chunks // segments))
 
 
@@ -288,13 +263,7 @@ def _backward(cut, residuals, gradients):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _chunks(cut, q, k, x, p_e, M, part):
-  if not _on_cpu() or M.nbytes > _CPU_CACHE:
-    return _forward(cut, q, k, x, p_e, M, part)[0]
-  is_first = None
-  if part is not None:
-    is_first = jnp.diff(part[..., 0, 0], axis=1, prepend=0) > 0
-  ops = sequence.Operands(q, k, x, p_e, M)
-  return recurrent.scan_forward(ops, is_first)
+  return _forward(cut, q, k, x, p_e, M, part)[0]
 
 
 _chunks.defvjp(_forward, _backward)

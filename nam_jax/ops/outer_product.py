@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from nam_jax.ops import chunked, memory, normalize, precision, sequence
+from nam_jax.ops import memory, memory_form, normalize, precision, sequence
 from nam_jax.ops.sequence import Gate, Mask
 
 
@@ -45,7 +45,7 @@ def outer_product_attention(
     return attend_all(q, k, v, mask, p_w, p_r)
   sequence.check_heads(q, k, v, mask)
   q, k = normalize.unit(q), normalize.unit(k)
-  return chunked.memory_chunked(q, k, v, p_r, p_w, 0, mask=mask)[0]
+  return memory_form.memory(q, k, v, p_r=p_r, p_w=p_w, p_e=0, mask=mask)[0]
 
 
 def attend_all(q, k, v, mask, p_w, p_r, total=lambda M: M):

@@ -5,6 +5,9 @@ is written by hand. A write is a rank-one update, M' = M + u k^T, and is undone
 by subtracting it again, so the backward pass walks back in time with one memory
 instead of storing one per token. The memory at the end of every segment of up
 to `_SEGMENT` tokens is kept, so that rounding never adds up over more.
+
+Emptying a memory between packed sequences cannot be undone. Those get JAX's own
+gradient, which recomputes one segment at a time.
 """
 
 import functools
@@ -12,25 +15,27 @@ import functools
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
 from nam_jax.ops import sequence, undo
-from nam_jax.ops.sequence import Gate, Mask
+from nam_jax.ops.sequence import Gate, Mask, SegmentIds
 
 _SEGMENT = 128
 
 
+@sequence.gates_by_name
 def memory_scan(
   q: Float[Array, "b s h k"],
   k: Float[Array, "b s h k"],
   v: Float[Array, "b s h v"],
+  *,
   p_r: Gate = 1.0,
   p_w: Gate = 1.0,
   p_e: Gate = 1.0,
-  *,
   initial_memory: Float[Array, "b h v k"] | None = None,
   mask: Mask | None = None,
   reverse: bool = False,
+  segment_ids: SegmentIds | None = None,
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
   """M_t = WR(M_(t-1), k_t, v_t, p_w, p_e), o_t = RD(M_t, q_t, p_r) for all t.
 
@@ -44,53 +49,58 @@ def memory_scan(
     initial_memory: The memory before the first token; zero if not given.
     mask: True at real tokens. The others write nothing and read zero.
     reverse: Run from the last token to the first.
+    segment_ids: Which of several sequences packed into a row a token belongs
+      to: the memory is emptied wherever the number changes. `initial_memory`
+      is that of the first sequence, the final memory that of the last.
 
   Returns:
     The outputs, in the type of v, and the memory after the last step, in
     float32 or wider. Passing it on as `initial_memory` continues the sequence.
   """
-  sequence.check_gate("p_r", p_r, k.shape[:3])
-  ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
-  reads, memory = run(ops, reverse)
+  ops = sequence.fold(q, k, v, p_r, p_w, p_e, initial_memory, mask, segment_ids)
+  reads, memory = _run(ops, segment_ids, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 
 
-@functools.partial(jax.jit, static_argnums=1)
-def run(ops: sequence.Operands, reverse: bool):
-  """The reads [b s h v] and the final memory."""
+@functools.partial(jax.jit, static_argnums=2)
+def _run(ops: sequence.Operands, segment_ids, reverse: bool):
   q, k, x, p_e, M = ops
   p_e = jnp.zeros_like(k[..., :1]) if p_e is None else p_e
-  reads, M = _scan(_split(q), _split(k), _split(x), _split(p_e), M, reverse)
+  tokens = [_split(array) for array in (q, k, x, p_e)]
+  if segment_ids is None:
+    reads, M = _scan(*tokens, M, reverse)
+  else:
+    reads, M = _scan_packed(tokens, _is_first(segment_ids, reverse), M, reverse)
   reads = jnp.moveaxis(lax.collapse(reads, 0, 2), 0, 1)
   return reads[:, : q.shape[1]], M
 
 
-def scan_forward(ops: sequence.Operands, is_first=None):
-  """The reads and the final memory by the plainest loop.
+def _is_first(segment_ids, reverse):
+  """Whether each token begins a sequence, split as the tokens are."""
+  changes = segment_ids[:, 1:] != segment_ids[:, :-1]
+  changes = jnp.pad(changes, ((0, 0), (0, 1) if reverse else (1, 0)))
+  return _split(changes[:, : segment_ids.shape[1], None, None])
 
-  The fastest on a CPU, as long as the memories fit into its cache; its
-  automatic gradient is the slowest.
 
-  Args:
-    ops: The operands.
-    is_first: bool [b s], True where the memory is emptied before a token.
-  """
-  *tokens, M = ops
-  tokens = jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), (*tokens, is_first))
-  M, reads = lax.scan(_plain_step, M, tokens)
-  return jnp.moveaxis(reads, 0, 1), M
+def _scan_packed(tokens, is_first, M, reverse):
+  @jax.checkpoint
+  def segment(M, tokens):
+    return lax.scan(_plain_step, M, tokens, reverse=reverse)
+
+  M, reads = lax.scan(segment, M, (*tokens, is_first), reverse=reverse)
+  return reads, M
 
 
 def _plain_step(M, token):
-  q, k, x, p_e, is_first = token
-  if is_first is not None:
-    M = jnp.where(is_first[:, None, None, None], 0, M)
-  u = x if p_e is None else x - p_e * undo.at(M, k)
+  q, k, x, p_e, *is_first = token
+  for first in is_first:
+    M = jnp.where(first[..., None], 0, M)
+  u = x - p_e * undo.at(M, k)
   M = M + u[..., :, None] * k[..., None, :]
   return M, undo.at(M, q)
 
 
-def _split(array: Float[Array, "b s h d"]) -> Float[Array, "z c b h d"]:
+def _split(array: Shaped[Array, "b s h d"]) -> Shaped[Array, "z c b h d"]:
   """Time first, in equal segments; the last is filled with empty tokens."""
   s = array.shape[1]
   segments = max(1, -(-s // _SEGMENT))
@@ -124,7 +134,7 @@ def _step_back(carry, token):
 def _scan(q, k, x, p_e, M, reverse):
   # Without a gradient the plainest loop is the fastest.
   tokens = (lax.collapse(a, 0, 2) for a in (q, k, x, p_e))
-  M, reads = lax.scan(_plain_step, M, (*tokens, None), reverse=reverse)
+  M, reads = lax.scan(_plain_step, M, tuple(tokens), reverse=reverse)
   return reads.reshape(x.shape), M
 
 

@@ -5,15 +5,35 @@ With the weighted value x = p_w v, one step of every form is
   u = x - p_e M k,   M' = M + u k^T,   r = M' q,   output = p_r r.
 """
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from nam_jax.ops import memory, precision
 
 Gate = Float[Array, "b s h"] | Float[Array, ""] | float | int
 Mask = Bool[Array, "b s"]
+SegmentIds = Int[Array, "b s"]
+
+_P, _R = ParamSpec("_P"), TypeVar("_R")
+
+
+def gates_by_name(form: Callable[_P, _R]) -> Callable[_P, _R]:
+  """Tells callers that pass gates by position how to name them."""
+
+  @functools.wraps(form)
+  def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+    if len(args) > 3:
+      raise TypeError(
+        f"gates are keyword arguments: {form.__name__}(q, k, v, p_r=..., "
+        f"p_w=..., p_e=...), got {len(args)} positional arguments"
+      )
+    return form(*args, **kwargs)
+
+  return checked
 
 
 class Operands(NamedTuple):
@@ -26,19 +46,23 @@ class Operands(NamedTuple):
   memory: Float[Array, "b h v k"]
 
 
-def fold(q, k, v, p_w, p_e, initial_memory, mask) -> Operands:
-  """Checks the arguments of a sequence form and folds gates and mask into them.
+def fold(
+  q, k, v, p_r, p_w, p_e, initial_memory, mask, segment_ids=None
+) -> Operands:
+  """Checks the arguments of a sequence form; folds write gates and mask in.
 
   A masked token has x = p_e = 0 and so leaves the memory as it is.
   """
-  _check(q, k, v, p_w, p_e, initial_memory, mask)
+  _check(q, k, v, initial_memory, mask, segment_ids)
+  for name, gate in (("p_r", p_r), ("p_w", p_w), ("p_e", p_e)):
+    check_gate(name, gate, k.shape[:3])
   dtype = precision.accumulator(v.dtype)
   q, k, v = (array.astype(dtype) for array in (q, k, v))
   if initial_memory is None:
     b, _, h, _ = k.shape
     shape = (b, h, v.shape[-1], k.shape[-1])
     initial_memory = jnp.zeros_like(v, shape=shape)
-  if isinstance(p_e, int | float) and p_e == 0:
+  if is_zero(p_e):
     p_e = None
   else:
     p_e = jnp.asarray(p_e, dtype)
@@ -46,6 +70,11 @@ def fold(q, k, v, p_w, p_e, initial_memory, mask) -> Operands:
     p_e = hide(p_e[..., None], mask)
   x = hide(memory.scale(p_w, v), mask)
   return Operands(q, k, x, p_e, initial_memory.astype(dtype))
+
+
+def is_zero(p_e: Gate) -> bool:
+  """Whether nothing is ever erased: known for the plain number 0 only."""
+  return isinstance(p_e, int | float) and p_e == 0
 
 
 def hide(
@@ -102,14 +131,17 @@ def check_heads(q, k, v, mask) -> None:
     )
 
 
-def _check(q, k, v, p_w, p_e, initial_memory, mask) -> None:
+def _check(q, k, v, initial_memory, mask, segment_ids) -> None:
   check_heads(q, k, v, mask)
-  check_gate("p_w", p_w, k.shape[:3])
-  check_gate("p_e", p_e, k.shape[:3])
   b, _, h, width = k.shape
   expected = (b, h, v.shape[-1], width)
   if initial_memory is not None and initial_memory.shape != expected:
     raise ValueError(
       f"initial_memory must have shape {expected} (batch, heads, value width,"
       f" key width), got {initial_memory.shape}"
+    )
+  if segment_ids is not None and segment_ids.shape != k.shape[:2]:
+    raise ValueError(
+      f"segment_ids must have shape {k.shape[:2]} (batch, sequence), got"
+      f" {segment_ids.shape}"
     )

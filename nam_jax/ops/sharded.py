@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from nam_jax.ops import chunked, outer_product, sequence
+from nam_jax.ops import memory_form, outer_product, sequence
 from nam_jax.ops.sequence import Gate, Mask
 
 
@@ -49,27 +49,27 @@ def outer_product_attention_sharded(
   return outer_product.attend_all(q, k, v, mask, p_w, p_r, total)
 
 
+@sequence.gates_by_name
 def memory_sharded(
   q: Float[Array, "b s h k"],
   k: Float[Array, "b s h k"],
   v: Float[Array, "b s h v"],
+  *,
+  axis_name: str,
   p_r: Gate = 1.0,
   p_w: Gate = 1.0,
   p_e: Gate = 1.0,
-  *,
-  axis_name: str,
   initial_memory: Float[Array, "b h v k"] | None = None,
   mask: Mask | None = None,
   reverse: bool = False,
-  chunk_size: int | None = None,
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
-  """What `memory_chunked` computes, for this device's span of the sequence.
+  """What `memory` computes, for this device's span of the sequence.
 
   Call it inside `jax.shard_map`. The work of the devices is equal and all at
   once. Each sends 1 + log2(devices) times [b h v+k k] ([b h v k] if p_e is the
   number 0), and a sum of [b h v k] if the final memory is used, nothing else.
 
-  Args are those of `memory_chunked`, for the tokens of the span, and:
+  Args are those of `memory`, for the tokens of the span, and:
     axis_name: The mesh axis that the sequence is split over.
     initial_memory: The memory before the first token of the whole sequence.
 
@@ -77,9 +77,8 @@ def memory_sharded(
     The outputs of the span, in the type of v, and the memory after the whole
     sequence, the same on all devices, in float32 or wider.
   """
-  sequence.check_gate("p_r", p_r, k.shape[:3])
-  ops = sequence.fold(q, k, v, p_w, p_e, initial_memory, mask)
-  reads, queries, span = _run_span(ops, reverse, chunk_size)
+  ops = sequence.fold(q, k, v, p_r, p_w, p_e, initial_memory, mask)
+  reads, queries, span = _run_span(ops, reverse)
   M = _start_memory(ops.memory, span, axis_name, reverse)
   reads = reads + jnp.einsum("bhvk,bshk->bshv", M, queries)
   last = 0 if reverse else lax.axis_size(axis_name) - 1
@@ -89,7 +88,7 @@ def memory_sharded(
   return sequence.outputs(reads, p_r, mask, v.dtype), final
 
 
-def _run_span(ops, reverse, chunk_size):
+def _run_span(ops, reverse):
   """b [b s h v], a [b s h k], and [B; A], or B alone if A = I."""
   x, M, p_e = ops.x, jnp.zeros_like(ops.x, shape=ops.memory.shape), 0
   if ops.p_e is not None:
@@ -98,16 +97,8 @@ def _run_span(ops, reverse, chunk_size):
     identity = jnp.eye(M.shape[-1], dtype=M.dtype)
     identity = jnp.broadcast_to(identity, (*M.shape[:2], *identity.shape))
     M = jnp.concatenate([M, identity], axis=2)
-  reads, span = chunked.memory_chunked(
-    ops.q,
-    ops.k,
-    x,
-    1,
-    1,
-    p_e,
-    initial_memory=M,
-    reverse=reverse,
-    chunk_size=chunk_size,
+  reads, span = memory_form.memory(
+    ops.q, ops.k, x, p_e=p_e, initial_memory=M, reverse=reverse
   )
   if ops.p_e is None:
     return reads, ops.q, span

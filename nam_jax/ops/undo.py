@@ -12,9 +12,10 @@ the memory.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from nam_jax.ops import hardware
 
 Column = Float[Array, "b h v"]
 Row = Float[Array, "b h k"]
@@ -37,7 +38,7 @@ class Pending(NamedTuple):
 def add(M: Memory, *products: Product) -> Pending:
   """M + sum of column row^T, to be carried to the next step."""
   *lead, k = M.shape
-  cut = k % 16 == 0 and jax.default_backend() == "cpu"
+  cut = k % 16 == 0 and hardware.on_cpu()
   w = 4 if cut else max(1, k)
   return Pending(M.reshape(*lead, k // w, w), products)
 

@@ -10,11 +10,10 @@ import zlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, Bool, Float
 
 from nam_jax.baselines.efficient import blocks
-from nam_jax.layers import projections
+from nam_jax.layers.attention_layer import AttentionLayer
 
 
 def bigbird_attention(
@@ -149,43 +148,26 @@ def _random_keys(key, value, real, chosen, exists):
   return blocks.Keys(of_each_head(key), of_each_head(value), allowed)
 
 
-class BigBirdAttention(nn.Module):
+class BigBirdAttention(AttentionLayer):
   """Multi-head BigBird attention with the interface of `SelfAttention`.
 
   The parameters are `query`, `key`, `value` and `out`. Padded tokens are never
   attended to. Layers of different names have different random blocks.
 
   Attributes:
-    num_heads: number of heads.
-    qkv_dim: width of all heads together; the input's by default.
     dropout_rate: of the attention weights; the Long Range Arena has none here.
-    use_bias: whether the four projections have biases.
-    dtype: of the computation.
     block_size: number of tokens of a block.
     num_rand_blocks: number of random blocks that a block sees.
     seed: for other random blocks in all layers.
   """
 
-  num_heads: int
-  qkv_dim: int | None = None
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
   block_size: int = 64
   num_rand_blocks: int = 3
   seed: int = 0
 
-  @nn.compact
-  def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Attends from every token to its window, random and global blocks."""
-    query, key, value = projections.heads(self, x, "query", "key", "value")
-    outputs = bigbird_attention(
+  def attend(self, x, mask, train):
+    query, key, value = self.heads(x, "query", "key", "value")
+    return bigbird_attention(
       query,
       key,
       value,
@@ -193,7 +175,6 @@ class BigBirdAttention(nn.Module):
       block_size=self.block_size,
       num_rand_blocks=self.num_rand_blocks,
       seed=zlib.crc32("/".join(self.path).encode()) + self.seed,
-      dropout_rng=blocks.dropout_rng(self, train),
+      dropout_rng=self.dropout_rng(train),
       dropout_rate=self.dropout_rate,
     )
-    return projections.output(self, outputs, x.shape[-1])

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Shaped
 
 from nam_jax.ops import precision
@@ -146,13 +145,6 @@ def block_attention(
     outputs = outputs + mix(weights[..., start:end], group.value)
     start = end
   return outputs
-
-
-def dropout_rng(layer: nn.Module, train: bool) -> jax.Array | None:
-  """A key for the dropout of a layer's weights; None where it has none."""
-  if not train or layer.dropout_rate == 0:
-    return None
-  return layer.make_rng("dropout")
 
 
 def split_rng(rng: jax.Array | None) -> tuple:

@@ -2,13 +2,12 @@
 
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
 
 from nam_jax.baselines.efficient import blocks
-from nam_jax.layers import projections
+from nam_jax.layers.attention_layer import AttentionLayer
 
 
-class LinformerAttention(nn.Module):
+class LinformerAttention(AttentionLayer):
   """Multi-head attention to learned mixtures of all tokens.
 
   The call interface is that of `SelfAttention`. Besides `query`, `key`, `value`
@@ -17,34 +16,16 @@ class LinformerAttention(nn.Module):
   all heads. Padded tokens add nothing; the mixtures themselves have no mask.
 
   Attributes:
-    num_heads: number of heads.
     max_len: largest length of a sequence, with its CLS token.
-    qkv_dim: width of all heads together; the input's by default.
-    dropout_rate: of the attention weights.
-    use_bias: whether the four projections have biases.
-    dtype: of the computation.
     low_rank_features: number of mixtures.
   """
 
-  num_heads: int
   max_len: int
-  qkv_dim: int | None = None
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
   low_rank_features: int = 16
 
-  @nn.compact
-  def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Attends from every token to the mixtures of real tokens."""
+  def attend(self, x, mask, train):
     blocks.check_length(x, self.max_len)
-    query, key, value = projections.heads(self, x, "query", "key", "value")
+    query, key, value = self.heads(x, "query", "key", "value")
     kernel = self.param(
       "lr_kernel",
       nn.initializers.xavier_uniform(),
@@ -57,9 +38,6 @@ class LinformerAttention(nn.Module):
       for tokens in (key, value)
     )
     weights = blocks.masked_softmax(
-      blocks.products(query, key),
-      blocks.dropout_rng(self, train),
-      self.dropout_rate,
+      blocks.products(query, key), self.dropout_rng(train), self.dropout_rate
     )
-    outputs = blocks.mix(weights, value)
-    return projections.output(self, outputs, x.shape[-1])
+    return blocks.mix(weights, value)

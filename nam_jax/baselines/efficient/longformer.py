@@ -7,11 +7,10 @@ of the sequence. Global tokens see all tokens, by projections of their own.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, Bool, Float
 
 from nam_jax.baselines.efficient import blocks
-from nam_jax.layers import projections
+from nam_jax.layers.attention_layer import AttentionLayer
 
 
 def sliding_window_attention(
@@ -74,7 +73,7 @@ def sliding_window_attention(
   return blocks.join(outputs, s)
 
 
-class LongformerAttention(nn.Module):
+class LongformerAttention(AttentionLayer):
   """Multi-head Longformer attention with the interface of `SelfAttention`.
 
   The parameters are `query`, `key`, `value` and `out`; with global tokens also
@@ -82,35 +81,17 @@ class LongformerAttention(nn.Module):
   attended to.
 
   Attributes:
-    num_heads: number of heads.
-    qkv_dim: width of all heads together; the input's by default.
-    dropout_rate: of the attention weights.
-    use_bias: whether the projections have biases.
-    dtype: of the computation.
     sliding_window_size: number of tokens that a token sees.
     num_global: number of global tokens at the front of the sequence; none by
       default, as in the Long Range Arena, not even for a CLS token.
   """
 
-  num_heads: int
-  qkv_dim: int | None = None
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
   sliding_window_size: int = 512
   num_global: int = 0
 
-  @nn.compact
-  def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Attends from every token to its window and the global tokens."""
-    query, key, value = projections.heads(self, x, "query", "key", "value")
-    rng, global_rng = blocks.split_rng(blocks.dropout_rng(self, train))
+  def attend(self, x, mask, train):
+    query, key, value = self.heads(x, "query", "key", "value")
+    rng, global_rng = blocks.split_rng(self.dropout_rng(train))
     outputs = sliding_window_attention(
       query,
       key,
@@ -125,13 +106,13 @@ class LongformerAttention(nn.Module):
       first = self._global_outputs(x, mask, global_rng)
       rest = outputs[:, self.num_global :]
       outputs = jnp.concatenate([first, rest], axis=1)
-    return projections.output(self, outputs, x.shape[-1])
+    return outputs
 
   def _global_outputs(self, x, mask, rng):
     """What the global tokens see, [b g h v]."""
     front = x[:, : self.num_global]
-    (query,) = projections.heads(self, front, "query_global")
-    key, value = projections.heads(self, x, "key_global", "value_global")
+    (query,) = self.heads(front, "query_global")
+    key, value = self.heads(x, "key_global", "value_global")
     real = blocks.real_tokens(mask, x)[:, None, None]
     return blocks.masked_attention(
       query, key, value, real, rng, self.dropout_rate

@@ -15,10 +15,10 @@ all that read it.
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, Bool, Float
 
 from nam_jax.baselines.efficient import layer_rng
-from nam_jax.layers import projections
+from nam_jax.layers.attention_layer import AttentionLayer
 from nam_jax.ops import precision
 
 # Keeps a query whose features match no key's from dividing by zero.
@@ -110,40 +110,22 @@ def _scaled_exp(x, axis):
   return jnp.exp(x - jnp.where(jnp.isfinite(top), top, 0)) + EPSILON
 
 
-class _Performer(nn.Module):
+class _Performer(AttentionLayer):
   """What both layers share; they add `_features`."""
 
-  num_heads: int
-  qkv_dim: int | None = None
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
-
-  @nn.compact
-  def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Attends from every token to all real tokens."""
-    query, key, value = projections.heads(self, x, "query", "key", "value")
+  def attend(self, x, mask, train):
+    query, key, value = self.heads(x, "query", "key", "value")
     phi_q, phi_k = self._features(query, key, mask, train)
     dropout = nn.Dropout(self.dropout_rate, broadcast_dims=(-1,))
     value = dropout(value, deterministic=not train)
-    outputs = kernel_attention(phi_q, phi_k, value, mask=mask)
-    return projections.output(self, outputs, x.shape[-1])
+    return kernel_attention(phi_q, phi_k, value, mask=mask)
 
 
 class GeneralizedPerformer(_Performer):
   """Attention by the features relu(x) + kernel_epsilon.
 
   Attributes:
-    num_heads: number of heads.
-    qkv_dim: width of all heads together; the input's by default.
     dropout_rate: of what the tokens write; the Long Range Arena has none here.
-    use_bias: whether the four projections have biases.
     dtype: of the projections; sums are float32 or wider.
     kernel_epsilon: the least value of a feature.
   """
@@ -162,10 +144,7 @@ class SoftmaxPerformer(_Performer):
   Each layer has its own random directions, fixed by its place in the model.
 
   Attributes:
-    num_heads: number of heads.
-    qkv_dim: width of all heads together; the input's by default.
     dropout_rate: of what the tokens write; the Long Range Arena has none here.
-    use_bias: whether the four projections have biases.
     dtype: of the projections; sums are float32 or wider.
     nb_features: number of random features of a head.
     ortho_scaling: 0 for random lengths of the directions, 1 for all alike.

@@ -15,11 +15,10 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, Bool, Float
 
 from nam_jax.baselines.efficient import blocks, layer_rng
-from nam_jax.layers import projections
+from nam_jax.layers.attention_layer import AttentionLayer
 from nam_jax.ops import normalize, precision
 
 # The score of a token to itself: below all others, above that of padding.
@@ -109,7 +108,7 @@ def _with_previous(x):
   return jnp.concatenate([before, x], axis=2)
 
 
-class ReformerAttention(nn.Module):
+class ReformerAttention(AttentionLayer):
   """Multi-head attention by locality-sensitive hashing.
 
   The parameters are `query`, which makes the keys too, `value` and `out`. Each
@@ -117,10 +116,7 @@ class ReformerAttention(nn.Module):
   changes the output of a real token.
 
   Attributes:
-    num_heads: number of heads.
-    qkv_dim: width of all heads together; the input's by default.
     dropout_rate: of the attention weights; the Long Range Arena has none here.
-    use_bias: whether the projections have biases.
     dtype: of the projections; attention is float32 or wider.
     chunk_len: number of tokens of a chunk.
     n_hashes: number of hashes; what they find counts together.
@@ -128,11 +124,6 @@ class ReformerAttention(nn.Module):
     seed: changes the hashes.
   """
 
-  num_heads: int
-  qkv_dim: int | None = None
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
   chunk_len: int = 10
   n_hashes: int = 1
   n_buckets: int = 10
@@ -145,25 +136,16 @@ class ReformerAttention(nn.Module):
       raise ValueError(f"n_hashes={self.n_hashes} is not positive")
     super().__post_init__()
 
-  @nn.compact
-  def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Attends from every token to real tokens of like hash."""
-    query, value = projections.heads(self, x, "query", "value")
+  def attend(self, x, mask, train):
+    query, value = self.heads(x, "query", "value")
     shape = (self.n_hashes, query.shape[-1], self.n_buckets // 2)
     rotations = layer_rng.layer_rng(self, self.seed).normal(size=shape)
-    outputs = lsh_attention(
+    return lsh_attention(
       query,
       value,
       jnp.asarray(rotations, jnp.float32),
       mask=mask,
       chunk_len=self.chunk_len,
-      dropout_rng=blocks.dropout_rng(self, train),
+      dropout_rng=self.dropout_rng(train),
       dropout_rate=self.dropout_rate,
     )
-    return projections.output(self, outputs, x.shape[-1])

@@ -10,12 +10,11 @@ sorting net has no effect, and puts every n-th token into a block, for n blocks.
 """
 
 import jax.numpy as jnp
-from flax import linen as nn
 from jax.nn import logsumexp
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, Bool, Float
 
 from nam_jax.baselines.efficient import blocks
-from nam_jax.layers import projections
+from nam_jax.layers.attention_layer import AttentionLayer
 from nam_jax.ops import precision
 
 # Which axes of the weights [z n] are normalised in turn: only what each block
@@ -43,7 +42,7 @@ def mixture(
   return jnp.exp(x)
 
 
-class SinkhornAttention(nn.Module):
+class SinkhornAttention(AttentionLayer):
   """Multi-head attention to the own block and a mixture of blocks.
 
   The parameters are `query`, `key`, `value`, `out` and `sort`, the sorting net
@@ -52,10 +51,6 @@ class SinkhornAttention(nn.Module):
   beyond `max_num_blocks` blocks.
 
   Attributes:
-    num_heads: number of heads.
-    qkv_dim: width of all heads together; the input's by default.
-    dropout_rate: of the attention weights.
-    use_bias: whether the projections have biases.
     dtype: of the computation; weights are float32 or wider.
     block_size: number of tokens of a block.
     max_num_blocks: how many blocks, from the first, can be taken from. Tokens
@@ -63,11 +58,6 @@ class SinkhornAttention(nn.Module):
     sort_activation: "softmax" or "sinkhorn".
   """
 
-  num_heads: int
-  qkv_dim: int | None = None
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
   block_size: int = 50
   max_num_blocks: int = 25
   sort_activation: str = "softmax"
@@ -80,18 +70,10 @@ class SinkhornAttention(nn.Module):
       )
     super().__post_init__()
 
-  @nn.compact
-  def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Attends from every token to its block and a mixture of blocks."""
+  def attend(self, x, mask, train):
     s = x.shape[1]
     real = blocks.real_tokens(mask, x)
-    query, key, value = projections.heads(self, x, "query", "key", "value")
+    query, key, value = self.heads(x, "query", "key", "value")
     key, value = (jnp.where(real[..., None, None], a, 0) for a in (key, value))
     real, query, key, value = (
       blocks.split(a, min(self.block_size, s))
@@ -104,7 +86,7 @@ class SinkhornAttention(nn.Module):
       for a in (key, value)
     )
     mixed_real = jnp.any(real[:, :n], axis=1)[:, None]  # [b 1 c]
-    rngs = blocks.split_rng(blocks.dropout_rng(self, train))
+    rngs = blocks.split_rng(self.dropout_rng(train))
 
     def attend(key, value, real, rng):
       allowed = real[:, :, None, None]  # [b z 1 1 c]
@@ -114,18 +96,11 @@ class SinkhornAttention(nn.Module):
 
     own = attend(key, value, real, rngs[0])
     other = attend(mixed_key, mixed_value, mixed_real, rngs[1])
-    outputs = blocks.join(own + other, s)
-    return projections.output(self, outputs, x.shape[-1])
+    return blocks.join(own + other, s)
 
   def _sort(self, key, real):
     """What each block takes of the others, [b h z n]."""
-    logits = nn.Dense(
-      self.max_num_blocks,
-      use_bias=self.use_bias,
-      dtype=self.dtype,
-      kernel_init=nn.initializers.xavier_uniform(),
-      name="sort",
-    )(jnp.sum(key, axis=2))
+    logits = self.dense(self.max_num_blocks, "sort")(jnp.sum(key, axis=2))
     z = key.shape[1]
     logits = jnp.swapaxes(logits, 1, 2)[..., :z]
     logits = precision.widen(logits)

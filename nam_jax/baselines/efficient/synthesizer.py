@@ -10,16 +10,15 @@ of its own token alone. Products of queries and keys may be added to them.
 
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
 
 from nam_jax.baselines.efficient import blocks
-from nam_jax.layers import projections
+from nam_jax.layers.attention_layer import AttentionLayer
 from nam_jax.ops import precision
 
 MODES = ("random", "factorized_random", "dense")
 
 
-class SynthesizerAttention(nn.Module):
+class SynthesizerAttention(AttentionLayer):
   """Multi-head Synthesizer attention, with the interface of `SelfAttention`.
 
   The parameters are `value` and `out`; `query` and `key` unless
@@ -28,11 +27,7 @@ class SynthesizerAttention(nn.Module):
   All are trained. Padded tokens are never attended to. The cost is quadratic.
 
   Attributes:
-    num_heads: number of heads.
     max_len: largest length of a sequence, with its CLS token.
-    qkv_dim: width of all heads together; the input's by default.
-    dropout_rate: of the attention weights.
-    use_bias: whether the projections have biases.
     dtype: of the computation; scores are float32 or wider.
     synthesizer_mode: where scores come from, see the module's docstring;
       several modes are joined by "+", their scores added.
@@ -40,12 +35,7 @@ class SynthesizerAttention(nn.Module):
     k: rank of the factorized tables.
   """
 
-  num_heads: int
   max_len: int
-  qkv_dim: int | None = None
-  dropout_rate: float = 0.0
-  use_bias: bool = False
-  dtype: DTypeLike | None = None
   synthesizer_mode: str = "random"
   ignore_dot_product: bool = False
   k: int = 32
@@ -59,32 +49,24 @@ class SynthesizerAttention(nn.Module):
       )
     super().__post_init__()
 
-  @nn.compact
-  def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
-    """Attends from every token to all real tokens."""
+  def attend(self, x, mask, train):
     blocks.check_length(x, self.max_len)
-    b, s, d = x.shape
-    (value,) = projections.heads(self, x, "value")
+    b, s, _ = x.shape
+    (value,) = self.heads(x, "value")
     scores = sum(
       getattr(self, f"_{mode}")(x) for mode in self.synthesizer_mode.split("+")
     )
     if not self.ignore_dot_product:
-      query, key = projections.heads(self, x, "query", "key")
+      query, key = self.heads(x, "query", "key")
       scores = scores + blocks.products(query, key)
     scores = jnp.broadcast_to(scores, (b, self.num_heads, s, s))
     real = blocks.real_tokens(mask, x)[:, None, None]
     weights = blocks.masked_softmax(
       blocks.hide(scores, real),
-      blocks.dropout_rng(self, train),
+      self.dropout_rng(train),
       self.dropout_rate,
     )
-    return projections.output(self, blocks.mix(weights, value), d)
+    return blocks.mix(weights, value)
 
   def _random(self, x):
     s = x.shape[1]
@@ -97,15 +79,9 @@ class SynthesizerAttention(nn.Module):
     return jnp.einsum("hsk,hkt->hst", left, right)[None]
 
   def _dense(self, x):
-    (hidden,) = projections.heads(self, x, "dense_syn")
-    scores = nn.Dense(
-      self.max_len,
-      use_bias=self.use_bias,
-      dtype=self.dtype,
-      kernel_init=nn.initializers.xavier_uniform(),
-      name="dense_syn_len",
-    )(nn.relu(hidden))  # [b s h max_len]
-    scores = scores[..., : x.shape[1]].swapaxes(1, 2)
+    (hidden,) = self.heads(x, "dense_syn")
+    scores = self.dense(self.max_len, "dense_syn_len")(nn.relu(hidden))
+    scores = scores[..., : x.shape[1]].swapaxes(1, 2)  # [b h s t]
     return precision.widen(scores)
 
   def _table(self, name, *shape):

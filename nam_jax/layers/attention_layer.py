@@ -1,0 +1,78 @@
+"""What attention layers of several heads have in common."""
+
+import dataclasses
+
+import jax
+from flax import linen as nn
+from jaxtyping import Array, Bool, DTypeLike, Float
+
+from nam_jax.layers import checks
+
+
+class AttentionLayer(nn.Module):
+  """Projects tokens to heads, lets them attend, and projects them back.
+
+  A subclass says in `attend` what the heads do. Its interface is then that of
+  `SelfAttention`, and the last projection is its parameter `out`.
+
+  Attributes:
+    num_heads: number of heads.
+    qkv_dim: width of all heads together; the input's by default.
+    dropout_rate: of the attention weights, unless the layer says otherwise.
+    use_bias: whether the projections have biases.
+    dtype: of the computation.
+  """
+
+  num_heads: int
+  _: dataclasses.KW_ONLY
+  qkv_dim: int | None = None
+  dropout_rate: float = 0.0
+  use_bias: bool = False
+  dtype: DTypeLike | None = None
+
+  @nn.compact
+  def __call__(
+    self,
+    x: Float[Array, "b s d"],
+    *,
+    mask: Bool[Array, "b s"] | None = None,
+    train: bool = False,
+  ) -> Float[Array, "b s d"]:
+    """Attends from every token to real tokens, where the mask is True."""
+    return self.join_heads(self.attend(x, mask, train), x.shape[-1])
+
+  def attend(self, x, mask, train):
+    """What the heads of each token have read, [b s h v]."""
+    raise NotImplementedError
+
+  def heads(
+    self, x: Float[Array, "b s d"], *names: str
+  ) -> list[Float[Array, "b s h k"]]:
+    """Projects the tokens to all heads, once for each parameter name."""
+    checks.check_tokens(x)
+    qkv_dim = self.qkv_dim or x.shape[-1]
+    width = checks.head_width(qkv_dim, self.num_heads, "qkv_dim")
+    return [self.dense((self.num_heads, width), name)(x) for name in names]
+
+  def join_heads(
+    self, x: Float[Array, "b s h v"], width: int
+  ) -> Float[Array, "b s {width}"]:
+    """Projects all heads of a token back to the model's width."""
+    return self.dense(width, "out", axis=(-2, -1))(x)
+
+  def dense(self, features, name, axis=-1) -> nn.DenseGeneral:
+    """A projection with the biases and the type of this layer."""
+    return nn.DenseGeneral(
+      features,
+      axis=axis,
+      use_bias=self.use_bias,
+      dtype=self.dtype,
+      kernel_init=nn.initializers.xavier_uniform(),
+      name=name,
+    )
+
+  def dropout_rng(self, train: bool) -> jax.Array | None:
+    """A key for the dropout of attention weights; None without dropout."""
+    if not train or self.dropout_rate == 0:
+      return None
+    return self.make_rng("dropout")
