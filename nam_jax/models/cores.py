@@ -1,4 +1,4 @@
-"""What stands between embedding and logits in the models of Table 1.
+"""What stands between embedding and logits in the models of `registry`.
 
 Every core is called core(x [b s d], mask=[b s], train=...) -> [b s e]. The
 cores that are a single layer of that kind, TransformerEncoder,
@@ -130,16 +130,16 @@ class Computer(nn.Module):
   """
 
   controller_features: int
-  num_slots: int
-  slot_width: int
-  num_reads: int
+  num_slots: int = 32
+  slot_width: int = 16
+  num_reads: int = 4
   dropout_rate: float = 0.0
 
   @nn.compact
   def __call__(
     self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
   ) -> Float[Array, "b s d"]:
-    """What it puts out at every token."""
+    """The outputs of the computer."""
     computer = dnc.DNC(
       self.controller_features, self.num_slots, self.slot_width, self.num_reads
     )

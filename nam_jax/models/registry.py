@@ -1,138 +1,44 @@
-"""The models of Table 1 by name; the only file that knows all of them.
+"""Transducers by the name of their core; the only file that knows all cores.
 
-A model is a Flax module with model(inputs [b s], mask [b s], train=...) ->
-logits [b s y]. To add one, register what makes it from the size of the
-vocabulary and whatever else a config gives as `model_kwargs`:
+A core is a Flax module core(x [b s d], mask=[b s], train=...) -> [b s e]. To
+add one, register its class; its fields are then arguments of `make_model`:
 
-  class Guess(nn.Module):
-    vocab_size: int
+  class Each(nn.Module):
+    width: int = 32
 
     @nn.compact
-    def __call__(self, inputs, mask, *, train=False):
-      return nn.Embed(self.vocab_size, self.vocab_size)(inputs)
+    def __call__(self, x, *, mask, train):
+      return nn.relu(nn.Dense(self.width)(x))
 
-  MODELS["guess"] = Guess
+  CORES["each"] = Each
 """
 
-import difflib
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from flax import linen as nn
 
-from nam_jax.baselines import lstm_attention, universal_transformer
-from nam_jax.layers import self_attention, transformer
+from nam_jax import spelling
+from nam_jax.baselines import lstm_attention
+from nam_jax.baselines import universal_transformer as universal
+from nam_jax.layers import self_attention
+from nam_jax.layers import transformer as transformers
 from nam_jax.models import cores
 from nam_jax.models.transducer import Transducer
 
 
-def nam_tm(
-  vocab_size: int,
+def transformer(
   *,
-  emb_dim: int,
   num_heads: int,
-  readout_dim: int,
-  state_features: int,
-  tape_length: int = 32,
-  control_features: int | None = None,
-  jump: bool = True,
-  separate_erase: bool = False,
-  right_bias: Sequence[float] = (0.0, 0.0),
-  dropout_rate: float = 0.0,
-) -> nn.Module:
-  """Two NAM Turing machines that share a tape."""
-  core = cores.TuringMachines(
-    num_heads,
-    readout_dim,
-    state_features,
-    tape_length,
-    control_features,
-    jump,
-    separate_erase,
-    tuple(right_bias),
-    dropout_rate,
-  )
-  return Transducer(vocab_size, emb_dim, core)
-
-
-def lsam(
-  vocab_size: int,
-  *,
-  emb_dim: int,
-  num_heads: int,
-  mlp_dim: int,
-  readout_dim: int,
-  dropout_rate: float = 0.0,
-) -> nn.Module:
-  """LSAM encoder and decoder."""
-  core = cores.LSAMEncoderDecoder(num_heads, mlp_dim, readout_dim, dropout_rate)
-  return Transducer(vocab_size, emb_dim, core)
-
-
-def dnc(
-  vocab_size: int,
-  *,
-  emb_dim: int,
-  controller_features: int,
-  num_slots: int = 32,
-  slot_width: int = 16,
-  num_reads: int = 4,
-  dropout_rate: float = 0.0,
-) -> nn.Module:
-  """Differentiable Neural Computer."""
-  core = cores.Computer(
-    controller_features, num_slots, slot_width, num_reads, dropout_rate
-  )
-  return Transducer(vocab_size, emb_dim, core)
-
-
-def ut(
-  vocab_size: int,
-  *,
-  emb_dim: int,
-  num_heads: int,
-  mlp_dim: int,
-  num_steps: int,
-  halting_threshold: float | None = None,
-  dropout_rate: float = 0.0,
-) -> nn.Module:
-  """Universal Transformer."""
-  core = universal_transformer.UniversalTransformer(
-    _attention(num_heads, dropout_rate),
-    num_steps,
-    mlp_dim,
-    halting_threshold,
-    dropout_rate,
-  )
-  return Transducer(vocab_size, emb_dim, core)
-
-
-def lstm(
-  vocab_size: int,
-  *,
-  emb_dim: int,
-  features: int | None = None,
-  num_heads: int = 1,
-  dropout_rate: float = 0.0,
-) -> nn.Module:
-  """Bidirectional LSTMs with attention between them."""
-  core = lstm_attention.LSTMAttention(features, num_heads, dropout_rate)
-  return Transducer(vocab_size, emb_dim, core)
-
-
-def transformer_encoder(
-  vocab_size: int,
-  *,
-  emb_dim: int,
-  num_heads: int,
-  mlp_dim: int,
   num_layers: int,
+  mlp_dim: int,
   max_len: int,
   dropout_rate: float = 0.0,
 ) -> nn.Module:
-  """Bidirectional Transformer with learned positions."""
-  core = transformer.TransformerEncoder(
+  """A Transformer encoder with softmax attention and learned positions."""
+  return transformers.TransformerEncoder(
     _attention(num_heads, dropout_rate),
     num_layers,
     mlp_dim,
@@ -140,32 +46,66 @@ def transformer_encoder(
     max_len=max_len,
     dropout_rate=dropout_rate,
   )
-  return Transducer(vocab_size, emb_dim, core)
 
 
-MODELS: dict[str, Callable[..., nn.Module]] = {
-  "nam_tm": nam_tm,
-  "nam_tm_nojump": functools.partial(nam_tm, jump=False),
-  "lsam": lsam,
-  "dnc": dnc,
-  "ut": ut,
-  "lstm": lstm,
-  "transformer": transformer_encoder,
-}
-
-
-def make_model(
-  name: str, vocab_size: int, model_kwargs: dict[str, Any]
+def universal_transformer(
+  *,
+  num_heads: int,
+  num_steps: int,
+  mlp_dim: int,
+  halting_threshold: float | None = None,
+  dropout_rate: float = 0.0,
 ) -> nn.Module:
-  """The model of this name; an unknown name is a one-line error."""
-  if name not in MODELS:
-    nearest = difflib.get_close_matches(name, MODELS, n=1)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
-    raise ValueError(f"unknown model {name!r}{hint} known: {', '.join(MODELS)}")
-  return MODELS[name](vocab_size, **model_kwargs)
+  """A Universal Transformer with softmax attention."""
+  attention = _attention(num_heads, dropout_rate)
+  return universal.UniversalTransformer(
+    attention, num_steps, mlp_dim, halting_threshold, dropout_rate
+  )
 
 
 def _attention(num_heads, dropout_rate):
   return functools.partial(
     self_attention.SelfAttention, num_heads, dropout_rate=dropout_rate
   )
+
+
+CORES: dict[str, Callable[..., nn.Module]] = {
+  "nam_tm": cores.TuringMachines,
+  "nam_tm_nojump": functools.partial(cores.TuringMachines, jump=False),
+  "lsam": cores.LSAMEncoderDecoder,
+  "dnc": cores.Computer,
+  "ut": universal_transformer,
+  "lstm": lstm_attention.LSTMAttention,
+  "transformer": transformer,
+}
+
+
+def make_model(
+  name: str, vocab_size: int, *, emb_dim: int = 64, **fields: Any
+) -> nn.Module:
+  """model(inputs [b s], mask [b s], train=...) -> logits [b s y].
+
+  Args:
+    name: a name of `CORES`.
+    vocab_size: number of token ids, in and out.
+    emb_dim: width of the embedded tokens.
+    **fields: of the core. Lists, as JSON has them, become tuples.
+  """
+  if name not in CORES:
+    raise ValueError(spelling.unknown("model", name, CORES))
+  known = core_fields(name)
+  for field in fields:
+    if field not in known:
+      kind = f"argument of model {name!r}:"
+      raise ValueError(spelling.unknown(kind, field, ["emb_dim", *known]))
+  fields = {
+    field: tuple(value) if isinstance(value, list) else value
+    for field, value in fields.items()
+  }
+  return Transducer(vocab_size, emb_dim, CORES[name](**fields))
+
+
+def core_fields(name: str) -> list[str]:
+  """The arguments of `make_model` that this core understands."""
+  parameters = inspect.signature(CORES[name]).parameters
+  return [field for field in parameters if field not in ("parent", "name")]

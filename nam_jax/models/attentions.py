@@ -1,4 +1,6 @@
-"""The classifiers of the Long Range Arena: one network, any attention.
+"""A classifier of sequences with any attention by name.
+
+Network and names are those of the Long Range Arena.
 
 `KINDS` knows every attention by name. To add one, write a layer with the call
 interface of `SelfAttention`, and register what makes it from the sizes of the
@@ -11,13 +13,13 @@ network and the options that a config gives as `attention_kwargs`:
 """
 
 import dataclasses
-import difflib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from flax import linen as nn
 
+from nam_jax import spelling
 from nam_jax.baselines import temporal_latent
 from nam_jax.baselines.efficient import (
   bigbird,
@@ -197,11 +199,7 @@ def make_classifier(
     **sizes: fields of `Size`.
   """
   if attention not in KINDS:
-    nearest = difflib.get_close_matches(attention, KINDS, n=1)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
-    raise ValueError(
-      f"unknown attention {attention!r}{hint} known: {', '.join(KINDS)}"
-    )
+    raise ValueError(spelling.unknown("attention", attention, KINDS))
   kind = KINDS[attention]
   add_cls = not (kind.latent or is_pair)
   size = Size(max_len=max_len, **sizes)
