@@ -14,7 +14,7 @@ from nam_jax.models import registry as models
 DEFAULT = "configs/algorithmic/palin.py:nam_tm"
 NAMES = {
   "tasks": tasks.TASKS,
-  "models": models.MODELS,
+  "models": models.CORES,
   "presets": ("cpu", "paper"),
 }
 _FLAGS = {"sweep": "further lengths to test, for instance 20,40,80"}

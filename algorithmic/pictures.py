@@ -50,6 +50,7 @@ def heads_on_tape(
   variables = jax.device_get({"params": state.params, **state.extra})
   apply = jax.jit(lambda *inputs: model.apply(*inputs, mutable="intermediates"))
   _, sown = apply(variables, sample.inputs, sample.mask)
-  heads = sown.get("intermediates", {}).get("core", {}).get("heads")
+  core = sown.get("intermediates", {}).get("core", {})
+  heads = [part["heads"][0] for part in core.values() if "heads" in part]
   symbols = [task.symbols[token] for token in sample.inputs[0]]
-  return None if heads is None else np.concatenate(heads), symbols
+  return np.concatenate(heads) if heads else None, symbols

@@ -171,7 +171,7 @@ def show(results: dict[str, Any]) -> str:
 
 def _make_model(config, task, changes):
   kwargs = {**config.model_kwargs, **changes}
-  return models.make_model(config.model, task.vocab_size, kwargs)
+  return models.make_model(config.model, task.vocab_size, **kwargs)
 
 
 def _max_digits(config, step):

@@ -32,7 +32,7 @@ from benchmarks import (
   steps,
 )
 from command_line import tool
-from nam_jax.models import lra
+from nam_jax.models import attentions
 from nam_jax.training import host_memory
 
 GROUPS = {
@@ -114,7 +114,7 @@ def make_parser() -> argparse.ArgumentParser:
   )
   add(
     "--attentions",
-    type=names(lra.KINDS),
+    type=names(attentions.KINDS),
     help=f"of the group lra (default: {_joined(default.attentions)})",
   )
   add(

@@ -47,14 +47,14 @@ def plain_scan(q, k, v, p_r, p_w, p_e):
   return plain.memory_scan(q, k, v, p_r, p_w, p_e, empty)[0]
 
 
-def memory_scan(*args):
+def memory_scan(q, k, v, p_r, p_w, p_e):
   """Token by token, with a hand-written gradient."""
-  return nam_jax.memory_scan(*args)[0]
+  return nam_jax.memory_scan(q, k, v, p_r=p_r, p_w=p_w, p_e=p_e)[0]
 
 
-def memory_chunked(*args):
-  """What the layers use: by blocks of tokens, or as `memory_scan`."""
-  return nam_jax.memory_chunked(*args)[0]
+def memory_chunked(q, k, v, p_r, p_w, p_e):
+  """By blocks of tokens in matrix products."""
+  return nam_jax.memory_chunked(q, k, v, p_r=p_r, p_w=p_w, p_e=p_e)[0]
 
 
 class Form(NamedTuple):

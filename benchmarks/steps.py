@@ -114,7 +114,7 @@ def _stream(layer, tokens, shape):
   params = layer.init(jax.random.key(0), tokens[0])
 
   def step(params, x, memory):
-    return layer.apply(params, x, initial_memory=memory, return_memory=True)
+    return layer.apply(params, x, memory, method="continue_from")
 
   empty = jnp.zeros(shape)
   one = candidate.forward(step, params, tokens[0], empty)

@@ -76,9 +76,8 @@ def write_scan(
     keys[:, :, None],
     keys[:, :, None],
     values[:, :, None],
-    1,
-    p_w[:, :, None],
-    p_e[:, :, None],
+    p_w=p_w[:, :, None],
+    p_e=p_e[:, :, None],
     initial_memory=W[None, None],
     mask=mask,
   )

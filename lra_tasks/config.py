@@ -11,7 +11,7 @@ from command_line import script
 from lra_tasks import registry as tasks
 from lra_tasks import upstream
 from nam_jax import training
-from nam_jax.models import lra as models
+from nam_jax.models import attentions as models
 
 DEFAULT = "configs/lra/listops.py:nam"
 NAMES = {

@@ -20,7 +20,7 @@ from lra_tasks import registry as tasks
 from lra_tasks.config import LRAConfig
 from lra_tasks.task import Rows, Task
 from nam_jax import training
-from nam_jax.models import lra as models
+from nam_jax.models import attentions as models
 from nam_jax.training import classification
 from nam_jax.training.step import EvalStep
 

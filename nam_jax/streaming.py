@@ -4,9 +4,7 @@ Such a model keeps nothing of the tokens it has read but its state, whose size
 is fixed. So the millionth token takes the time and the memory of the first.
 
   def apply(variables, memory, token):
-    return layer.apply(
-      variables, token, initial_memory=memory, return_memory=True
-    )
+    return layer.apply(variables, token, memory, method="continue_from")
 
   program = nam_jax.export_step(apply, variables, memory, token)
   pathlib.Path("step.jax").write_bytes(program)

@@ -133,8 +133,9 @@ for t in range(8):
   read.append(nam_jax.read(memory, Q[t]))
 written, read = jnp.stack(written), jnp.stack(read)
 
+write, erase = gates[:, None, :, None]
 outputs, final = nam_jax.memory_scan(
-  q, k, v, 1, *gates[:, None, :, None], initial_memory=M[None, None]
+  q, k, v, p_w=write, p_e=erase, initial_memory=M[None, None]
 )
 assert jnp.allclose(outputs[0, :, 0], read, atol=1e-5)
 assert jnp.allclose(final[0, 0], memory, atol=1e-5)
@@ -237,8 +238,8 @@ M, R = jax.lax.scan(
   chunk, jnp.zeros((6, 6)), [x.reshape(8, 8, 6) for x in rows]
 )
 
-by_token, last = nam_jax.memory_scan(q, k, v, 1, p_w, p_e)
-by_chunk, _ = nam_jax.memory_chunked(q, k, v, 1, p_w, p_e)
+by_token, last = nam_jax.memory_scan(q, k, v, p_w=p_w, p_e=p_e)
+by_chunk, _ = nam_jax.memory_chunked(q, k, v, p_w=p_w, p_e=p_e)
 worst = jnp.abs(R.reshape(64, 6) - by_token[0, :, 0]).max()
 print(f"64 tokens in 8 chunks; largest difference: {worst:.1e}")
 assert jnp.allclose(R.reshape(64, 6), by_token[0, :, 0], atol=1e-5)

@@ -132,7 +132,7 @@ if IS_FULL_RUN:
 # %%
 task = experiment.task
 long_tape = config.model_kwargs | config.sweep_kwargs
-model = models.make_model(config.model, task.vocab_size, long_tape)
+model = models.make_model(config.model, task.vocab_size, **long_tape)
 predict = training.make_predict(model, config)
 
 sample = data.sweep_set(task, digits=40, size=1)
@@ -159,10 +159,12 @@ def watch(digits):
   params = {"params": fitted.best.params}
   _, caught = jax.jit(apply)(params, sample.inputs, sample.mask)
   core = caught["intermediates"]["core"]
-  logits = [core[f"{m}_machine"]["action"] for m in ("first", "second")]
-  actions = [jax.nn.softmax(x["__call__"][0]) for x in logits]
+  machines = [core["first_machine"], core["second_machine"]]
+  heads = [machine["heads"][0] for machine in machines]
+  logits = [machine["action"]["__call__"][0] for machine in machines]
+  actions = [jax.nn.softmax(x) for x in logits]
   symbols = [task.symbols[token] for token in sample.inputs[0]]
-  return symbols, np.concatenate(core["heads"]), np.concatenate(actions)
+  return symbols, np.concatenate(heads), np.concatenate(actions)
 
 
 symbols, heads, actions = watch(digits=6)

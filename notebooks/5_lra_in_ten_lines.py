@@ -24,7 +24,7 @@ import textwrap
 import numpy as np
 
 from nam_jax import training, viz
-from nam_jax.models import lra as models
+from nam_jax.models import attentions as models
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
 from command_line import tables

@@ -1,5 +1,7 @@
 """How closely two results must agree, and random arrays to compare them on."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +23,16 @@ def assert_agree(actual, expected, tolerance=1e-5):
   for (path, a), e in zip(pairs, jax.tree.leaves(expected), strict=True):
     error = relative(a, e)
     assert error <= tolerance, f"{jax.tree_util.keystr(path)}: {error:.1e}"
+
+
+def by_position(form):
+  """A memory form as a function of q, k, v, p_r, p_w and p_e."""
+
+  @functools.wraps(form)
+  def run(q, k, v, p_r=1.0, p_w=1.0, p_e=1.0, **options):
+    return form(q, k, v, p_r=p_r, p_w=p_w, p_e=p_e, **options)
+
+  return run
 
 
 class Random:

@@ -8,7 +8,6 @@ networks built, but for one's own images.
 
 import contextlib
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +16,11 @@ import pytest
 from flax import linen as nn
 
 from fewshot import config
-from nam_jax.models import lra as lra_models
-from nam_jax.models import registry
+from nam_jax.models import attentions, registry
 
 # Ours, before a page adds its own.
-MODELS, KINDS = dict(registry.MODELS), tuple(lra_models.KINDS)
-MAKE_CLASSIFIER = lra_models.make_classifier
+CORES, KINDS = dict(registry.CORES), tuple(attentions.KINDS)
+MAKE_CLASSIFIER = attentions.make_classifier
 MAKE_EXPERIMENT = config.make_experiment
 
 
@@ -32,9 +30,9 @@ def used():
   with pytest.MonkeyPatch.context() as patch:
     for module in (algorithmic_pictures, fewshot_pictures):
       patch.setattr(module, "save", lambda *_: None)
-    for name, make in MODELS.items():
-      patch.setitem(registry.MODELS, name, functools.partial(stand_in, make))
-    patch.setattr(lra_models, "make_classifier", make_classifier)
+    for name, core in CORES.items():
+      patch.setitem(registry.CORES, name, stand_in(core))
+    patch.setattr(attentions, "make_classifier", make_classifier)
     patch.setattr(fewshot_config, "make_experiment", make_experiment)
     yield
 
@@ -64,7 +62,7 @@ class Mean(nn.Module):
     return nn.Dense(self.num_classes)(jnp.mean(x, axis=1, keepdims=True))
 
 
-class _Heads(nn.Module):
+class _Machine(nn.Module):
   """Heads [b s 2 h n] that do not move."""
 
   @nn.compact
@@ -75,19 +73,19 @@ class _Heads(nn.Module):
 
 
 class StandIn(nn.Module):
-  """A model that looks at each token by itself."""
-
-  vocab_size: int
+  """A core that looks at each token by itself."""
 
   @nn.compact
-  def __call__(self, inputs, tokens, *, train=False):
-    x = nn.Embed(self.vocab_size, self.vocab_size)(inputs)
-    return jnp.where(tokens[..., None], _Heads(name="core")(x), 0.0)
+  def __call__(self, x, *, mask, train):
+    return jnp.where(mask[..., None], _Machine(name="machine")(x), 0.0)
 
 
-def stand_in(
-  make: Callable[..., nn.Module], vocab_size: int, **options: Any
-) -> nn.Module:
-  """Takes the arguments of `make`, and no others."""
-  inspect.signature(make).bind(vocab_size, **options)
-  return StandIn(vocab_size)
+def stand_in(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+  """Takes the arguments of the core, and no others."""
+
+  @functools.wraps(core)
+  def make(**fields: Any) -> nn.Module:
+    core(**fields)
+    return StandIn()
+
+  return make

@@ -80,7 +80,22 @@ def test_outer_product_attention_names_the_wrong_argument(causal, case):
 def test_segment_ids_of_another_shape_are_refused():
   message = r"segment_ids must have shape \(2, 5\) .* got \(2, 4\)"
   with pytest.raises(ValueError, match=message):
-    nam_jax.memory_chunked(X, X, X, segment_ids=jnp.zeros((2, 4), int))
+    nam_jax.memory(X, X, X, segment_ids=jnp.zeros((2, 4), int))
+
+
+@pytest.mark.parametrize(
+  "form",
+  [
+    nam_jax.memory,
+    nam_jax.memory_scan,
+    nam_jax.memory_chunked,
+    nam_jax.memory_sharded,
+  ],
+)
+def test_gates_by_position_are_told_their_names(form):
+  message = rf"gates are keyword arguments: {form.__name__}\(q, k, v, p_r="
+  with pytest.raises(TypeError, match=message):
+    form(X, X, X, 1.0, GATE, GATE)
 
 
 @pytest.mark.parametrize("size", [0, -8, 24])

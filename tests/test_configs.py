@@ -15,7 +15,7 @@ from tests import linen_tools, project_tree
 
 FOLDER = project_tree.ROOT / "configs" / "algorithmic"
 FILES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem != "base")
-MODELS = list(registry.MODELS)
+MODELS = list(registry.CORES)
 
 TINY = {
   "emb_dim": 8,

@@ -9,7 +9,7 @@ import pytest
 from lra_tasks import run
 from lra_tasks.task import Task
 from nam_jax import training
-from nam_jax.models import lra as models
+from nam_jax.models import attentions as models
 from tests import project_tree
 
 FOLDER = project_tree.ROOT / "configs" / "lra"

@@ -42,6 +42,7 @@ NAMES = [
   "export_step",
   "linear_attention",
   "linear_attention_fn",
+  "memory",
   "memory_chunked",
   "memory_scan",
   "memory_sharded",
@@ -78,6 +79,7 @@ LAYERS = {
   "dnc": nam_jax.DNC(8, 4, 4, 2),
 }
 SEQUENCES = {
+  "memory": nam_jax.memory,
   "memory_scan": nam_jax.memory_scan,
   "memory_chunked": nam_jax.memory_chunked,
   "outer_product": nam_jax.outer_product_attention,

@@ -18,7 +18,7 @@ import train_algorithmic
 import train_lra
 from algorithmic.tasks import registry as tasks
 from docs import api
-from nam_jax.models import lra
+from nam_jax.models import attentions
 from nam_jax.models import registry as models
 from tests import (
   page_commands,
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
 
 ROOT = project_tree.ROOT
 PAGES = pages.PAGES
-REGISTRIES = ((tasks, "TASKS"), (models, "MODELS"), (lra, "KINDS"))
+REGISTRIES = ((tasks, "TASKS"), (models, "CORES"), (attentions, "KINDS"))
 PIP = re.compile(r"install (?:-e )?\.(?:\[([\w,]+)\])?(?: -c (\S+))?")
 
 

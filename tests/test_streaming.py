@@ -19,37 +19,38 @@ B, S, D = 2, 7, 8
 ERASE = functools.partial(nam_jax.NAMAttention, num_heads=2, mode="erase")
 ENCODER = nam_jax.TransformerEncoder(ERASE, num_layers=2, mlp_dim=16)
 
-# Each with the names of the state that it takes, and of how to ask for it.
+# Each with the name of the state that it takes; None: `continue_from`.
 MODELS = {
-  "causal": (
-    nam_jax.NAMAttention(2, "causal"),
-    "initial_memory",
-    {"return_memory": True},
-  ),
-  "erase": (ERASE(), "initial_memory", {"return_memory": True}),
-  "encoder": (ENCODER, "initial_state", {"return_state": True}),
-  "lsam": (nam_jax.LSAM(D, 2), "initial_state", {}),
-  "lstm": (nam_jax.LSTM(D), "initial_state", {}),
-  "nam_tm": (nam_jax.NAMTuringMachine(2), "initial_tape", {}),
+  "causal": (nam_jax.NAMAttention(2, "causal"), None),
+  "erase": (ERASE(), None),
+  "encoder": (ENCODER, None),
+  "lsam": (nam_jax.LSAM(D, 2), "initial_state"),
+  "lstm": (nam_jax.LSTM(D), "initial_state"),
+  "nam_tm": (nam_jax.NAMTuringMachine(2), "initial_tape"),
 }
+
+
+def continue_from(model, variables, x, state, **options):
+  return model.apply(variables, x, state, **options, method="continue_from")
 
 
 def make_program(name, tokens):
   """(exported program, outputs of the whole sequence, final state)."""
-  model, state_name, options = MODELS[name]
+  model, state_name = MODELS[name]
   x = jnp.swapaxes(tokens[:, :, 0], 0, 1)  # [b s d]
   variables = linen_tools.random_params(model, x)
-  apply = functools.partial(model.apply, **options)
 
-  def step(variables, state, token):
-    return apply(variables, token, **{state_name: state})
+  def step(variables, state, token, mask=None):
+    if state_name is None:
+      return continue_from(model, variables, token, state, mask=mask)
+    return model.apply(variables, token, mask=mask, **{state_name: state})
 
   # A token that is not there leaves the state that a sequence starts with.
   nothing = jnp.zeros((x.shape[0], 1), bool)
-  _, start = jax.jit(apply)(variables, x[:, :1], mask=nothing)
+  _, start = jax.jit(step)(variables, None, x[:, :1], nothing)
   if name == "encoder":
     start = start._replace(position=jnp.int32(0))
-  outputs, final = linen_tools.compiled(apply)(variables, x)
+  outputs, final = linen_tools.compiled(step)(variables, None, x)
   program = nam_jax.export_step(step, variables, start, tokens[0])
   return program, np.swapaxes(outputs, 0, 1)[:, :, None], final
 
@@ -95,10 +96,9 @@ def test_a_process_with_jax_alone_streams_in_constant_memory(tmp_path):
 
 
 def test_a_program_for_other_platforms():
-  apply = functools.partial(ERASE().apply, return_memory=True)
   memory, token = jnp.zeros((B, 2, 4, 4)), jnp.zeros((B, 1, D))
   program = nam_jax.export_step(
-    lambda v, memory, token: apply(v, token, initial_memory=memory),
+    lambda v, memory, token: continue_from(ERASE(), v, token, memory),
     linen_tools.random_params(ERASE(), token),
     memory,
     token,
@@ -122,7 +122,7 @@ def test_an_encoder_reads_a_sequence_in_parts():
 
   @linen_tools.compiled
   def run(x, state=None):
-    return ENCODER.apply(variables, x, initial_state=state, return_state=True)
+    return continue_from(ENCODER, variables, x, state)
 
   whole, final = run(x)
   assert_agree(whole, jax.jit(ENCODER.apply)(variables, x), 1e-6)
@@ -137,11 +137,12 @@ def test_an_encoder_reads_a_sequence_in_parts():
 def test_an_encoder_refuses_a_state_that_does_not_fit():
   x = Random().normal(B, S, D)
   variables = linen_tools.random_params(ENCODER, x)
-  apply = functools.partial(ENCODER.apply, return_state=True)
-  _, state = jax.jit(apply)(variables, x[:, :0])
+  _, state = jax.eval_shape(
+    lambda: continue_from(ENCODER, variables, x[:, :0], None)
+  )
   limited = ENCODER.clone(max_len=9)
   with pytest.raises(ValueError, match="max_len must be None, got 9"):
-    limited.apply(variables, x, initial_state=state)
+    continue_from(limited, variables, x, state)
   state = state._replace(memories=state.memories[:1])
   with pytest.raises(ValueError, match="1 memories, but num_layers=2"):
-    ENCODER.apply(variables, x, initial_state=state)
+    continue_from(ENCODER, variables, x, state)

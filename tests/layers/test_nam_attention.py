@@ -80,14 +80,13 @@ def test_mean_writes_are_the_mean_of_the_real_tokens():
 def test_token_by_token_equals_the_whole_sequence(mode):
   x = Random().normal(2, 9, 8)
   layer, variables = made(mode, x)
-  whole, final = layer.apply(variables, x, return_memory=True)
 
   @jax.jit
   def step(memory, token):
-    return layer.apply(
-      variables, token, initial_memory=memory, return_memory=True
-    )
+    return layer.apply(variables, token, memory, method="continue_from")
 
+  whole, final = step(None, x)
+  assert_agree(whole, layer.apply(variables, x), 1e-6)
   memory, outputs = jnp.zeros_like(final), []
   for t in range(9):
     output, memory = step(memory, x[:, t : t + 1])
@@ -170,5 +169,6 @@ def test_heads_that_do_not_divide_are_refused():
 
 def test_a_bidirectional_layer_has_no_memory_to_carry():
   layer = NAMAttention(num_heads=2)
-  with pytest.raises(ValueError, match="no memory to carry"):
-    layer.init(jax.random.key(0), jnp.zeros((1, 2, 8)), return_memory=True)
+  x = jnp.zeros((1, 2, 8))
+  with pytest.raises(ValueError, match="no memory to continue from"):
+    layer.init(jax.random.key(0), x, None, method="continue_from")

@@ -24,6 +24,12 @@ def made(x, **fields):
   return layer, layer.init(jax.random.key(0), x)
 
 
+def watched(layer, variables, x, **options):
+  """Outputs, tape, and the heads that were sown."""
+  result, sown = layer.apply(variables, x, **options, mutable="intermediates")
+  return *result, sown["intermediates"]["heads"][0]
+
+
 @pytest.mark.parametrize("jump", [True, False])
 @pytest.mark.parametrize("normalized", [True, False])
 def test_equals_the_numpy_twin(jump, normalized):
@@ -33,9 +39,7 @@ def test_equals_the_numpy_twin(jump, normalized):
     transitions=tape.TRANSITIONS if jump else NO_JUMP,
     normalize_heads=normalized,
   )
-  outputs, final, heads = layer.apply(
-    variables, x, tape_length=5, return_heads=True
-  )
+  outputs, final, heads = watched(layer, variables, x, tape_length=5)
   p = jax.tree.map(lambda a: np.asarray(a, np.float64), variables["params"])
 
   def project(name):
@@ -135,7 +139,7 @@ def test_controls_come_from_the_controller_and_values_from_the_tokens():
 def test_heads_stay_unit_vectors_when_normalised():
   x = 3 * Random().normal(2, 30, 8)
   layer, variables = made(x)
-  heads = layer.apply(variables, x, return_heads=True)[2]
+  _, _, heads = watched(layer, variables, x)
   lengths = jnp.linalg.norm(heads, axis=-1)
   np.testing.assert_allclose(lengths, 1, atol=1e-5)
 
@@ -155,7 +159,7 @@ def test_bad_fields_are_refused(fields, message):
 def test_right_bias_sends_untrained_heads_to_the_right():
   x = Random().normal(1, 4, 6)
   layer, variables = made(x, right_bias=(0.0, 50.0))
-  *_, heads = layer.apply(variables, x, tape_length=5, return_heads=True)
+  _, _, heads = watched(layer, variables, x, tape_length=5)
   read, write = np.moveaxis(heads[0], 1, 0)  # [s h n]
   cells = np.broadcast_to(np.eye(5)[:4, None], (4, 2, 5))
   np.testing.assert_allclose(write, cells, atol=1e-6)

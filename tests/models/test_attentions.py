@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nam_jax import training
-from nam_jax.models import lra
+from nam_jax.models import attentions
 from tests import linen_tools
 
 TEXT = {
@@ -82,7 +82,7 @@ OPTIONS = {
 
 def make(attention, is_pair=False, max_len=12, options=None, **sizes):
   options = OPTIONS.get(attention, {}) if options is None else options
-  return lra.make_classifier(
+  return attentions.make_classifier(
     attention,
     options,
     vocab_size=20,
@@ -105,7 +105,7 @@ def tokens(*shape, length=None, seed=0):
 @pytest.mark.parametrize("name", COUNTS)
 def test_parameters_are_as_many_as_in_the_benchmark(name):
   attention, sizes, ids, classes, length, is_pair, expected = COUNTS[name]
-  model = lra.make_classifier(
+  model = attentions.make_classifier(
     attention,
     {},
     vocab_size=ids,
@@ -119,7 +119,7 @@ def test_parameters_are_as_many_as_in_the_benchmark(name):
   assert training.parameter_count(shapes["params"]) == expected
 
 
-@pytest.mark.parametrize("attention", lra.KINDS)
+@pytest.mark.parametrize("attention", attentions.KINDS)
 def test_every_kind_classifies_pairs_too(attention):
   inputs = jnp.zeros((3, 2, 12), jnp.int32)
   (logits, _) = jax.eval_shape(
@@ -131,7 +131,7 @@ def test_every_kind_classifies_pairs_too(attention):
   assert logits.shape == (3, 3)
 
 
-@pytest.mark.parametrize("attention", lra.KINDS)
+@pytest.mark.parametrize("attention", attentions.KINDS)
 def test_every_kind_learns_from_every_token(attention):
   model = make(attention, classifier_pool="MEAN", mlp_dim=32, num_layers=1)
   inputs, mask = tokens(3, 12, length=11)
@@ -223,7 +223,7 @@ def test_compat_gives_padded_queries_the_mean_of_all_values():
   variables = linen_tools.random_params(model, inputs, mask)
   tree = variables["params"]["tokens"]["encoder"]["encoderblock_0"]
   layer = lra.softmax(
-    lra.Size(**TINY, max_len=12, classifier_pool="MEAN", compat=True)
+    attentions.Size(**TINY, max_len=12, classifier_pool="MEAN", compat=True)
   )()
   x = np.random.default_rng(1).normal(size=(1, 12, 8)).astype(np.float32)
   attention = {"params": tree["SelfAttention_0"]}
@@ -258,5 +258,5 @@ def test_an_unknown_option_is_an_error():
 
 
 def test_sizes_have_the_names_of_the_benchmark():
-  names = {field.name for field in dataclasses.fields(lra.Size)}
+  names = {field.name for field in dataclasses.fields(attentions.Size)}
   assert {"emb_dim", "num_heads", "num_layers", "qkv_dim", "mlp_dim"} < names

@@ -13,11 +13,12 @@ import pytest
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
-from nam_jax.ops import chunked, outer_product, sharded
-from tests.agreement import Random, assert_agree
+from nam_jax.ops import memory_form, outer_product, sharded
+from tests.agreement import Random, assert_agree, by_position
 
 SPLIT = P(None, "seq")
-MEMORY = functools.partial(sharded.memory_sharded, axis_name="seq")
+WHOLE = by_position(memory_form.memory)
+MEMORY = by_position(functools.partial(sharded.memory_sharded, axis_name="seq"))
 ATTENTION = functools.partial(
   sharded.outer_product_attention_sharded, axis_name="seq"
 )
@@ -79,7 +80,7 @@ def test_memory_with_masks_and_initial_memory(s, reverse, data):
   tokens, mask = make_tokens(s)
   M0 = Random(1).normal(2, 2, 4, 5)
 
-  def whole(*arrays, form=chunked.memory_chunked):
+  def whole(*arrays, form=WHOLE):
     *x, M0, mask = arrays
     return form(*x, initial_memory=M0, mask=mask, reverse=reverse)
 
@@ -94,7 +95,7 @@ def test_memory_with_masks_and_initial_memory(s, reverse, data):
 def test_memory_with_one_probability(p_e, check):
   (q, k, v, *_), _ = make_tokens(60)
 
-  def whole(q, k, v, p, form=chunked.memory_chunked):
+  def whole(q, k, v, p, form=WHOLE):
     p = jnp.broadcast_to(p, q.shape[:3])
     return form(q, k, v, p, p, p if p_e is None else p_e)
 
@@ -109,7 +110,7 @@ def test_memory_in_bfloat16():
   tokens, mask = make_tokens(100)
   arrays = (*(a.astype(jnp.bfloat16) for a in tokens), mask)
 
-  def whole(*arrays, form=chunked.memory_chunked):
+  def whole(*arrays, form=WHOLE):
     return form(*arrays[:-1], mask=arrays[-1])
 
   span = functools.partial(whole, form=MEMORY)

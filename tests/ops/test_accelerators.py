@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import pytest
 
 import nam_jax
-from nam_jax.ops import chunked
+from nam_jax.ops import hardware
 
 TOKENS, CHUNK = 1024, 64
 FORMS = {
+  "memory": (nam_jax.memory, TOKENS // CHUNK),
   "chunked": (nam_jax.memory_chunked, TOKENS // CHUNK),
   "causal": (
     functools.partial(nam_jax.outer_product_attention, causal=True),
@@ -48,7 +49,7 @@ def test_a_form_runs_no_loop_longer_than_its_blocks(name):
     return jnp.sum(out[0] if isinstance(out, tuple) else out)
 
   x = jax.ShapeDtypeStruct((2, TOKENS, 2, 8), jnp.float32)
-  with mock.patch.object(chunked, "_on_cpu", return_value=False):
+  with mock.patch.object(hardware, "on_cpu", return_value=False):
     traced = jax.jit(jax.grad(loss, (0, 1, 2))).trace(x, x, x)
     text = traced.lower(lowering_platforms=("cuda",)).as_text()
   assert max(loops(traced.jaxpr), default=0) == expected
@@ -57,16 +58,22 @@ def test_a_form_runs_no_loop_longer_than_its_blocks(name):
 
 
 @pytest.mark.parametrize(
-  ("width", "p_e", "expected"),
-  [(64, 1.0, TOKENS), (65, 1.0, TOKENS // 32), (64, 0, TOKENS // 32)],
+  ("form", "width", "p_e", "expected"),
+  [
+    (nam_jax.memory, 64, 1.0, TOKENS),
+    (nam_jax.memory, 65, 1.0, TOKENS // 32),
+    (nam_jax.memory, 64, 0, TOKENS // 32),
+    (nam_jax.memory_chunked, 64, 1.0, TOKENS // 32),
+    (nam_jax.memory_scan, 65, 0, TOKENS),
+  ],
 )
-def test_a_cpu_runs_narrow_memories_that_erase_token_by_token(
-  width, p_e, expected
+def test_on_a_cpu_memory_runs_narrow_keys_that_erase_token_by_token(
+  form, width, p_e, expected
 ):
   def loss(q, k, v):
-    return jnp.sum(nam_jax.memory_chunked(q, k, v, p_e=p_e)[0])
+    return jnp.sum(form(q, k, v, p_e=p_e)[0])
 
   x = jax.ShapeDtypeStruct((2, TOKENS, 2, width), jnp.float32)
-  with mock.patch.object(chunked, "_on_cpu", return_value=True):
+  with mock.patch.object(hardware, "on_cpu", return_value=True):
     traced = jax.jit(jax.grad(loss, (0, 1, 2))).trace(x, x, x)
   assert max(loops(traced.jaxpr)) == expected

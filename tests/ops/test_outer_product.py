@@ -54,7 +54,7 @@ def test_causal_equals_a_memory_that_is_never_erased():
 
   def scan(q, k, v):
     q, k = normalize.unit(q), normalize.unit(k)
-    return jnp.sum(jnp.sin(recurrent.memory_scan(q, k, v, 1, 1, 0)[0]))
+    return jnp.sum(jnp.sin(recurrent.memory_scan(q, k, v, p_e=0)[0]))
 
   grads = [jax.jit(jax.grad(f, (0, 1, 2)))(q, k, v) for f in (attention, scan)]
   assert_agree(*grads, tolerance=1e-5)

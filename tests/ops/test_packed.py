@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from nam_jax.ops import chunked, recurrent
-from tests.agreement import Random, assert_agree, relative
+from tests.agreement import Random, assert_agree, by_position, relative
 
+SCAN = by_position(recurrent.memory_scan)
+CHUNKED = by_position(chunked.memory_chunked)
+FORMS = {"scan": SCAN} | {
+  f"chunks of {size}": functools.partial(CHUNKED, chunk_size=size)
+  for size in (1, 16, 32, 128)
+}
 LENGTHS = (5, 1, 40, 17, 8, 29)  # 100 tokens; parts of chunks, and several
 
 
@@ -31,7 +37,7 @@ def one_by_one(x, mask=None, initial_memory=None, lengths=LENGTHS):
   outputs, start = [], 0
   for length in lengths:
     span = slice(start, start + length)
-    output, memory = recurrent.memory_scan(
+    output, memory = SCAN(
       *(array[:, span] for array in x),
       initial_memory=initial_memory,
       mask=None if mask is None else mask[:, span],
@@ -45,20 +51,14 @@ def scalar(weights, result):
   return sum(jnp.sum(w * r) for w, r in zip(weights, result, strict=True))
 
 
-@pytest.mark.parametrize("chunk_size", [1, 16, 32, 128])
-def test_packed_sequences_do_not_see_each_other(chunk_size):
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_packed_sequences_do_not_see_each_other(form):
   rng, x = Random(1), tokens()
   mask, M0 = rng.mask(1, 100), rng.normal(1, 2, 4, 8)
   weights = rng.normal(1, 100, 2, 4), rng.normal(1, 2, 4, 8)
 
   def packed(M0, *x):
-    result = chunked.memory_chunked(
-      *x,
-      initial_memory=M0,
-      mask=mask,
-      segment_ids=ids(),
-      chunk_size=chunk_size,
-    )
+    result = form(*x, initial_memory=M0, mask=mask, segment_ids=ids())
     return scalar(weights, result), result
 
   def alone(M0, *x):
@@ -80,7 +80,7 @@ def test_packed_writes_that_never_erase():
     return scalar(weights, form(*x))
 
   def packed(q, k, v):
-    return chunked.memory_chunked(q, k, v, p_r, p_w, 0, segment_ids=ids())
+    return CHUNKED(q, k, v, p_r, p_w, 0, segment_ids=ids())
 
   def alone(q, k, v):
     return one_by_one((q, k, v, p_r, p_w, jnp.zeros_like(p_w)))
@@ -94,11 +94,12 @@ def test_packed_writes_that_never_erase():
   assert_agree(fast, slow, 1e-5)
 
 
-def test_rows_are_packed_each_in_its_own_way_and_from_behind():
+@pytest.mark.parametrize("form", [SCAN, CHUNKED], ids=["scan", "chunked"])
+def test_rows_are_packed_each_in_its_own_way_and_from_behind(form):
   x = [jnp.concatenate(pair) for pair in zip(tokens(0), tokens(1), strict=True)]
   other = (50, 20, 30)
   both = jnp.concatenate([ids(), ids(other, first=7)])
-  outputs, memory = chunked.memory_chunked(*x, segment_ids=both, reverse=True)
+  outputs, memory = form(*x, segment_ids=both, reverse=True)
   for row, lengths in enumerate((LENGTHS, other)):
     turned = [jnp.flip(array[row : row + 1], axis=1) for array in x]
     expected, last = one_by_one(turned, lengths=lengths[::-1])
@@ -109,15 +110,15 @@ def test_rows_are_packed_each_in_its_own_way_and_from_behind():
 def test_a_number_that_comes_again_is_a_new_sequence():
   x = tokens(s=24)
   again = ids((8, 8, 8)).at[:, 16:].set(1)
-  outputs, _ = chunked.memory_chunked(*x, segment_ids=again)
+  outputs, _ = CHUNKED(*x, segment_ids=again)
   expected, _ = one_by_one(x, lengths=(8, 8, 8))
   assert relative(outputs, expected) < 1e-5
 
 
 def test_one_sequence_is_the_plain_form_and_bfloat16_stays():
   x = [array.astype(jnp.bfloat16) for array in tokens()]
-  outputs, memory = chunked.memory_chunked(*x, segment_ids=ids((100,)))
-  expected = chunked.memory_chunked(*x)
+  outputs, memory = CHUNKED(*x, segment_ids=ids((100,)))
+  expected = CHUNKED(*x)
   assert outputs.dtype == jnp.bfloat16
   assert_agree((outputs, memory), expected, 1e-6)
 
@@ -127,7 +128,7 @@ def test_packing_costs_no_more_than_one_long_sequence():
   x = tokens(s=2048)
 
   def cost(**packed):
-    form = functools.partial(chunked.memory_chunked, chunk_size=32, **packed)
+    form = functools.partial(CHUNKED, chunk_size=32, **packed)
     gradient = jax.grad(lambda *x: jnp.sum(form(*x)[0]), range(6))
     compiled = jax.jit(gradient).lower(*x).compile()
     memory = compiled.memory_analysis().temp_size_in_bytes

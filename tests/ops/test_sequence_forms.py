@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from benchmarks import plain
-from nam_jax.ops import chunked, normalize, recurrent
-from tests.agreement import Random, assert_agree, relative
+from nam_jax.ops import chunked, hardware, normalize, recurrent
+from tests.agreement import Random, assert_agree, by_position, relative
 from tests.reference import memory as reference
 
-FORMS = {
-  "scan": recurrent.memory_scan,
-  "chunked": functools.partial(chunked.memory_chunked, chunk_size=32),
-}
+SCAN = by_position(recurrent.memory_scan)
+CHUNKED = by_position(chunked.memory_chunked)
+FORMS = {"scan": SCAN, "chunked": functools.partial(CHUNKED, chunk_size=32)}
 
 
 class Tokens(NamedTuple):
@@ -184,7 +183,7 @@ def test_early_gradients_survive_a_loud_ending():
   def twin(*args):
     return plain.memory_scan(*args, jnp.zeros((1, 1, 4, 8)))
 
-  assert_agree(gradient(recurrent.memory_scan), gradient(twin), 1e-5)
+  assert_agree(gradient(SCAN), gradient(twin), 1e-5)
 
 
 @pytest.mark.parametrize("s", [64, 1000])
@@ -236,8 +235,8 @@ def test_zero_keys_values_and_queries_have_finite_gradients(form):
 @pytest.mark.parametrize("size", [1, 2, 16, 64, 128])
 def test_every_chunk_size_gives_the_same_result(size):
   x = tokens(12, b=1, s=100, h=1, k=6, v=3)
-  outputs, M = chunked.memory_chunked(*x, chunk_size=size)
-  expected, M_expected = recurrent.memory_scan(*x)
+  outputs, M = CHUNKED(*x, chunk_size=size)
+  expected, M_expected = SCAN(*x)
   np.testing.assert_allclose(outputs, expected, atol=1e-5)
   np.testing.assert_allclose(M, M_expected, atol=1e-5)
 
@@ -246,12 +245,12 @@ def test_the_layout_for_accelerators_gives_the_same_result():
   x = tokens(13, b=2, s=300, h=2, k=6, v=3)
 
   def total(*x):
-    outputs, M = chunked.memory_chunked(*x)
+    outputs, M = CHUNKED(*x)
     return jnp.sum(jnp.sin(outputs)) + jnp.sum(M), (outputs, M)
 
   run = jax.value_and_grad(total, range(6), has_aux=True)
   here = run(*x)
-  with mock.patch.object(chunked, "_on_cpu", return_value=False):
+  with mock.patch.object(hardware, "on_cpu", return_value=False):
     there = run(*x)
   assert_agree(there, here, 1e-5)
 

@@ -42,7 +42,7 @@ def root(tmp_path_factory):
   with pytest.MonkeyPatch.context() as patch:
     for name, split in data.SPLITS.items():
       patch.setitem(data.SPLITS, name, split._replace(size=24))
-    patch.setitem(registry.MODELS, "guess", test_train_algorithmic.Guess)
+    patch.setitem(registry.CORES, "guess", test_train_algorithmic.Guess)
     test_train_algorithmic.guess(root / "palin")
   tiny = test_train_lra
   config = f"--config={CONFIGS}/lra/listops.py:nam,cpu"
