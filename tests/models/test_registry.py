@@ -69,6 +69,44 @@ def test_dropout_acts_in_training(name, key):
     rngs = {"dropout": key}
     return model.apply(variables, inputs, tokens, train=True, rngs=rngs)
 
+  first, second = (train(variables, k) for k in jax.random.split(key))
+  assert np.abs(first - second)[np.asarray(tokens)].max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["nam_tm", "lsam", "dnc", "ut", "lstm"])
+def test_models_without_learned_positions_take_any_length(name):
+  model, (inputs, tokens) = make_tiny(name), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  longer = np.tile(inputs, 3)
+  logits = jax.eval_shape(model.apply, variables, longer, np.tile(tokens, 3))
+  assert logits.shape == (3, 27, 16)
+
+
+def test_second_machine_meets_the_first_through_the_tape_alone():
+  model, (inputs, tokens) = make_tiny("nam_tm"), make_batch()
+  params = linen_tools.random_params(model, inputs, tokens)["params"]
+
+  @linen_tools.compiled
+  def gradients(params):
+    def loss(params):
+      logits = model.apply({"params": params}, inputs, tokens)
+      return jnp.sum(logits**2)
+
+    return jax.grad(loss)(params)["core"]["first_machine"]
+
+  first = gradients(params)
+  assert np.abs(first["out"]["kernel"]).max() == 0
+  assert np.abs(first["value"]["kernel"]).max() > 1e-4
+  assert np.abs(first["key"]["kernel"]).max() > 1e-6
+
+
+def test_heads_of_both_machines_are_sown_and_start_on_the_first_cell():
+  model, (inputs, tokens) = make_tiny("nam_tm"), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  _, sown = linen_tools.compiled(
+    lambda v: model.apply(v, inputs, tokens, mutable="intermediates")
+  )(variables)
+  core = sown["intermediates"]["core"]
   (first,) = core["first_machine"]["heads"]
   (second,) = core["second_machine"]["heads"]
   assert first.shape == second.shape == (3, 9, 2, 2, 5)
