@@ -3,14 +3,23 @@
 import gzip
 import io
 import json
+import os
 import pathlib
 import random
 import struct
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
+
+from data_files.errors import DataError
+
+REAL = pytest.mark.skipif(
+  "NAM_DATA_DIR" not in os.environ, reason="NAM_DATA_DIR is not set"
+)
 
 
 def write(path: pathlib.Path, data: bytes | str) -> pathlib.Path:
@@ -43,6 +52,31 @@ def damaged_copies(data: bytes, count: int) -> Iterator[bytes]:
     changed = bytearray(data)
     changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     yield bytes(changed)
+
+
+def load_damaged(
+  path: pathlib.Path, count: int, load: Callable[[], Any]
+) -> tuple[list[Any], int]:
+  """What load() returns for damaged copies of a file, and how often it fails.
+
+  It must fail with a DataError that names the file or its folder.
+  """
+  loaded, failures = [], 0
+  for data in damaged_copies(path.read_bytes(), count):
+    path.write_bytes(data)
+    try:
+      loaded.append(load())
+    except DataError as error:
+      assert str(path.parent) in str(error)  # noqa: PT017
+      failures += 1
+  return loaded, failures
+
+
+def error_of(function: Callable, *arguments: Any, **settings: Any) -> str:
+  """The message of the DataError that a call raises."""
+  with pytest.raises(DataError) as caught:
+    function(*arguments, **settings)
+  return str(caught.value)
 
 
 def imdb_contents() -> dict[str, bytes]:

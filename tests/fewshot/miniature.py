@@ -3,10 +3,8 @@
 import io
 
 import numpy as np
-import pytest
 from PIL import Image
 
-from data_files.errors import DataError
 from fewshot.data import mini_imagenet
 from tests.data_files import writers
 
@@ -112,6 +110,4 @@ def assert_is_the_small_set(data):
 
 def error_of(folder, **settings):
   """The message with which reading this mini-ImageNet fails."""
-  with pytest.raises(DataError) as caught:
-    mini_imagenet.load(folder, **(SETTINGS | settings))
-  return str(caught.value)
+  return writers.error_of(mini_imagenet.load, folder, **(SETTINGS | settings))

@@ -10,6 +10,7 @@ import pytest
 
 from data_files import errors
 from lra_tasks import listops, listops_generator, listops_trees
+from tests.data_files import writers
 from tests.lra_tasks import listops_text
 
 SHORT = {"min_length": 3, "num_train": 40, "num_validation": 5, "num_test": 6}
@@ -166,9 +167,7 @@ def test_expressions_are_drawn_once_and_again_if_damaged(
   assert_same_rows(expected, listops.make_task(None, max_length=30, **SHORT))
 
 
-@pytest.mark.skipif(
-  "NAM_DATA_DIR" not in os.environ, reason="NAM_DATA_DIR is not set"
-)
+@writers.REAL
 def test_expressions_of_the_original_data_set_are_read(tmp_path):
   folder = pathlib.Path(os.environ["NAM_DATA_DIR"], "listops_original")
   with lzma.open(folder / "test_d20s.tsv.xz", "rt") as file:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from data_files import errors, images
 from lra_tasks import pathfinder
+from tests.data_files import writers
 
 NAME = "pathfinder32_hard"
 FOLDER = "pathfinder32/curv_contour_length_14"
@@ -208,9 +209,7 @@ def test_missing_data_and_unknown_names_are_explained(tmp_path):
       pathfinder.make_task(tmp_path, **wrong)
 
 
-@pytest.mark.skipif(
-  "NAM_DATA_DIR" not in os.environ, reason="NAM_DATA_DIR is not set"
-)
+@writers.REAL
 def test_sample_images_of_the_benchmark_are_read():
   made = pathfinder.make_task(pathlib.Path(os.environ["NAM_DATA_DIR"]))
   labels = np.array([row["label"] for row in made.train])

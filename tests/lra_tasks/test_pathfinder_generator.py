@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from lra_tasks import pathfinder, pathfinder_contours, pathfinder_generator
+from tests.data_files import writers
 
 RESOLUTIONS = tuple(pathfinder_contours.STYLES)
 
@@ -120,9 +121,7 @@ def images_of(count):
   )
 
 
-@pytest.mark.skipif(
-  "NAM_DATA_DIR" not in os.environ, reason="NAM_DATA_DIR is not set"
-)
+@writers.REAL
 def test_images_are_like_those_of_the_benchmark():
   folder = pathlib.Path(os.environ["NAM_DATA_DIR"], "pathfinder32")
   with np.load(folder / "pathfinder32_sample100.npz") as samples:

@@ -1,9 +1,10 @@
 """Folders of images, divided at random, by a table, by folders."""
 
+import functools
+
 import numpy as np
 import pytest
 
-from data_files.errors import DataError
 from fewshot.data import folder
 from tests.data_files import writers
 
@@ -40,10 +41,7 @@ def load(root, **settings):
   return folder.load(root, **(SETTINGS | settings))
 
 
-def error_of(root, **settings):
-  with pytest.raises(DataError) as caught:
-    load(root, **settings)
-  return str(caught.value)
+error_of = functools.partial(writers.error_of, load)
 
 
 def assert_complete(data, names):
