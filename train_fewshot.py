@@ -1,6 +1,7 @@
 """Learns new classes from a few images, beside the classes it knows.
 
   python train_fewshot.py
+  python train_fewshot.py --config=configs/fewshot/glyphs.py:nam,cosine
   python train_fewshot.py --config=configs/fewshot/omniglot.py --data_dir=DIR
   python train_fewshot.py --config=configs/fewshot/folder.py --data_dir=IMAGES
 
@@ -8,38 +9,38 @@ Stage 1 trains features and a cosine classifier on the base classes; stage 2
 trains every head of the config on episodes; then all are tested on the same
 episodes with novel classes. The same command continues a run that was stopped,
 and trains the heads that are new in the config. In the end the folder holds
-results.json, pictures, a folder for stage 1 and for each head, and in the
-latter classifier.npz for `run.classifier.FewShotClassifier.load`.
+results.json, pictures, and a folder for stage 1 and for each head, with the
+head's classifier.npz for `fewshot.classifier.FewShotClassifier.load`.
+
+A config is file.py:heads,preset; --config.data may name other data.
 """
 
-import dataclasses
 from collections.abc import Sequence
 
 from command_line import script
-from fewshot import pictures, run, stage1
+from configs.fewshot import base
+from fewshot import run, table
+from fewshot.data import registry
 from nam_jax import training
-from nam_jax.training import whole_files
 
 CONFIG = "configs/fewshot/glyphs.py"
 
 
 def main(argv: Sequence[str], usage: str = __doc__) -> None:
   """Trains and tests as the flags in argv say."""
+  names = {
+    "heads": base.CHOICES,
+    "presets": ("cpu (default)", "paper (of cifar.py and mini_imagenet.py)"),
+    "data": registry.SOURCES,
+  }
   more = {"data_dir": "folder of the data; glyphs need none"}
-  values, config = script.read(argv, usage, CONFIG, {}, more)
+  values, config = script.read(argv, usage, CONFIG, names, more)
   training.connect()
-  config = training.from_config_dict(config, config.FewShotConfig)
-  experiment = config.make_experiment(config, values.workdir, values.data_dir)
-  if not values.test_only:
-    stage1.train(experiment)
-  results = run.run_heads(experiment, train=not values.test_only)
-  training.write_results(experiment.workdir, results)
+  config = training.from_config_dict(config, run.FewShotConfig)
+  experiment = run.make_experiment(config, values.workdir, values.data_dir)
+  results = run.run(experiment, train=not values.test_only)
   if training.is_main():
-    whole_files.write_json(
-      experiment.workdir / "config.json", dataclasses.asdict(config)
-    )
-    pictures.save(experiment.workdir, results)
-    print(run.show(results))
+    print(table.show(results))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Feature extractors of the few-shot protocol: images to feature vectors.
 
-The networks of Gidaris & Komodakis (2018). None ends in a ReLU: features, and
-with them the weights of a cosine classifier, may be negative.
+The networks of Gidaris & Komodakis (2018). None ends in a ReLU, so features and
+the weights of a cosine classifier may be negative.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,8 @@ from typing import Any
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
+
+from nam_jax import spelling
 
 _he = nn.initializers.variance_scaling(2.0, "fan_out", "normal")
 
@@ -43,7 +45,7 @@ class ResNetLike(nn.Module):
   Attributes:
     widths: channels of the first convolution and of the blocks.
     features: widths of the two dense layers.
-    dropout_rate: after each of them.
+    dropout_rate: dropout after each dense layer.
   """
 
   widths: tuple[int, ...] = (64, 64, 96, 128, 256)
@@ -72,13 +74,13 @@ class ResNetLike(nn.Module):
 
 
 class Identity(nn.Module):
-  """Features that were extracted before."""
+  """For data that are features already."""
 
   @nn.compact
   def __call__(
     self, x: Float[Array, "b d"], *, train: bool = False
   ) -> Float[Array, "b d"]:
-    """x."""
+    """Returns x."""
     del train
     return x
 
@@ -86,8 +88,8 @@ class Identity(nn.Module):
 def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
   """Max pooling of 2 x 2; an odd last row or column is left out.
 
-  As a maximum over axes, whose gradient is much faster on a CPU than that of a
-  pooling window.
+  Written as a maximum over axes, whose gradient is much faster on a CPU than
+  that of a pooling window.
   """
   b, h, w, c = x.shape
   x = x[:, : h // 2 * 2, : w // 2 * 2]
@@ -121,7 +123,7 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
 def make_backbone(name: str, **fields: Any) -> nn.Module:
   """The backbone of this name; lists, as JSON has them, become tuples."""
   if name not in BACKBONES:
-    raise ValueError(f"backbone={name!r} is not one of {', '.join(BACKBONES)}")
+    raise ValueError(spelling.unknown("backbone", name, BACKBONES))
   fields = {
     field: tuple(value) if isinstance(value, list) else value
     for field, value in fields.items()

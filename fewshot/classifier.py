@@ -6,9 +6,9 @@
   classifier.remove_class("zebra")
   classifier.save("mine.npz")
 
-Nothing is trained: the features of the images are written to the classifier's
-weights by its head. They are kept, so that a class leaves no trace when it is
-removed. `train_fewshot.py` writes classifier.npz for every head.
+Nothing is trained: the head writes the features of the images to the weights of
+the classifier. The features are kept apart, so a class that is removed leaves
+no trace. `train_fewshot.py` writes classifier.npz for every head.
 """
 
 import copy
@@ -27,13 +27,14 @@ from flax import traverse_util
 
 from data_files.errors import DataError
 from fewshot import backbones, heads, network
+from nam_jax.training import whole_files
 
 _FORMAT = "nam-jax few-shot classifier 1"
 _ROWS_AT_ONCE = 32
 
 
 class FewShotClassifier:
-  """Names for images, of base classes and of classes added later."""
+  """Names the class of an image: a base class or one that was added."""
 
   def __init__(
     self,
@@ -41,14 +42,14 @@ class FewShotClassifier:
     base_variables: Mapping[str, Any],
     head_params: Mapping[str, Any],
   ):
-    """Puts together what was trained.
+    """Builds the networks around what was trained.
 
     Args:
       spec: what to build: `backbone` and `head`, each a dict with the
-        arguments of `make_backbone` and `make_head`; `input_shape` of one
-        image; `names` of the base classes; `novel_bias` of the logits.
-      base_variables: of the `BaseNetwork`.
-      head_params: of the `EpisodeNetwork`.
+        arguments of `make_backbone` and `make_head`; the `input_shape` of one
+        image; the `names` of the base classes; the `novel_bias` of the logits.
+      base_variables: variables of the `BaseNetwork`.
+      head_params: parameters of the `EpisodeNetwork`.
     """
     self._spec = copy.deepcopy(dict(spec))
     self._base_variables = jax.tree.map(jnp.asarray, dict(base_variables))
@@ -65,13 +66,13 @@ class FewShotClassifier:
 
   @property
   def names(self) -> tuple[str, ...]:
-    """All classes: those of the base, then the added ones."""
+    """All classes: the base classes, then the added ones."""
     return (*self._spec["names"], *self._added)
 
   def add_class(self, name: str, images: np.ndarray) -> None:
     """Learns a class from images, uint8 [k h w c] (or features [k d])."""
     if name in self.names:
-      raise ValueError(f"there is a class {name!r} already")
+      raise ValueError(f"there already is a class {name!r}")
     self._added[name] = self._features(images)
 
   def remove_class(self, name: str) -> None:
@@ -107,17 +108,12 @@ class FewShotClassifier:
 
   def save(self, path: str | os.PathLike) -> None:
     """Writes one .npz file, as a whole or not at all."""
-    path = Path(path)
     spec = {"format": _FORMAT, **self._spec, "added": list(self._added)}
-    arrays = _flat("base", self._base_variables) | _flat(
-      "head", self._head_params
-    )
+    trees = {"base": self._base_variables, "head": self._head_params}
+    arrays = traverse_util.flatten_dict(trees, sep="/")
     for n, rows in enumerate(self._added.values()):
       arrays[f"added/{n}"] = rows
-    part = path.with_name(path.name + ".part")
-    with open(part, "wb") as file:
-      np.savez(file, spec=json.dumps(spec), **arrays)
-    os.replace(part, path)
+    whole_files.write_npz(path, {"spec": json.dumps(spec), **arrays})
 
   @classmethod
   def load(cls, path: str | os.PathLike) -> "FewShotClassifier":
@@ -128,7 +124,7 @@ class FewShotClassifier:
         arrays = {name: file[name] for name in file.files}
       spec = json.loads(str(arrays.pop("spec")))
       if spec.pop("format") != _FORMAT:
-        raise ValueError("another format")
+        raise ValueError("it has another format")
       added = spec.pop("added")
       tree = traverse_util.unflatten_dict(
         {tuple(name.split("/")): array for name, array in arrays.items()}
@@ -165,8 +161,3 @@ class FewShotClassifier:
     if not len(images):
       raise ValueError("expected one image or more, got none")
     return self._extract(self._base_variables, images)
-
-
-def _flat(prefix, tree):
-  flat = traverse_util.flatten_dict(tree, sep="/")
-  return {f"{prefix}/{name}": array for name, array in flat.items()}

@@ -1,10 +1,9 @@
-"""Random tasks: a few labelled examples of new classes, and questions.
+"""Random tasks: a few labelled examples of new classes, and queries.
 
-An episode has `num_way` novel classes with `num_shot` supports each, questions
-(queries) of these classes and of the base classes. It is made of row numbers of
-the two splits, so that features are computed once and looked up. Episodes are
-drawn many at a time by numpy: the same on every machine, and nothing to
-compile.
+An episode has `num_way` novel classes with `num_shot` supports each, and
+queries of these classes and of the base classes. It holds row numbers of two
+splits, so that features are computed once and looked up. NumPy draws many
+episodes at a time, the same ones on every machine.
 """
 
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from jaxtyping import Int
 
 from fewshot.data.dataset import DataError, Split
 
-_AT_ONCE = 500  # episodes, to bound the memory for random numbers
+_AT_ONCE = 500  # episodes drawn at once, which bounds the memory
 
 
 class Size(NamedTuple):
@@ -27,7 +26,7 @@ class Size(NamedTuple):
 
 
 class ByClass(NamedTuple):
-  """The rows of a split by class; classes may have different numbers."""
+  """The rows of a split by class; classes may differ in size."""
 
   rows: Int[np.ndarray, "c m"]  # padded with 0
   counts: Int[np.ndarray, " c"]
@@ -36,7 +35,7 @@ class ByClass(NamedTuple):
 class Episodes(NamedTuple):
   """Row numbers and labels of many episodes."""
 
-  classes: Int[np.ndarray, "e n"]  # of the split of the novel classes
+  classes: Int[np.ndarray, "e n"]  # the novel classes, in their split
   support: Int[np.ndarray, "e n k"]  # rows of that split
   query: Int[np.ndarray, "e n q"]  # rows of that split
   base_query: Int[np.ndarray, "e r"]  # rows of the split of base classes
@@ -70,10 +69,10 @@ def check(split: Split, size: Size, what: str) -> None:
 def sample(
   seed: int, novel: ByClass, base: ByClass, size: Size, number: int
 ) -> Episodes:
-  """Episodes with new classes of one split and base classes of another.
+  """Episodes with novel classes of one split and base classes of another.
 
   Supports and queries of a class are different rows. Base classes are drawn
-  with replacement, and their rows are different as long as a class has more.
+  with replacement, and their rows repeat only once a class is used up.
 
   Args:
     seed: the same seed gives the same episodes; a larger number of them
@@ -96,7 +95,7 @@ def sample_training(
 ) -> Episodes:
   """Episodes in which some base classes play the novel ones.
 
-  They are hidden among the base classes: no base query is of their kind.
+  No base query is of these classes.
   """
   rng = np.random.default_rng([seed, step])
   return _sample(rng, base, base, size, number, hide=True)
@@ -128,7 +127,7 @@ def _sample(rng, novel, base, size, number, hide):
 
 
 def _drawn(rng, rows, counts, number):
-  """Different rows of each class in random order: [... m] to [... number]."""
+  """Random rows of each class without repetition: [... m] to [... number]."""
   is_row = np.arange(rows.shape[-1]) < counts[..., None]
   order = np.where(is_row, rng.random(rows.shape, np.float32), np.float32(2))
   if number < rows.shape[-1]:

@@ -4,17 +4,17 @@
   base, novel    queries of one kind, over the classes of that kind
   joint_base, joint_novel
                  queries of one kind, over all classes
-  harmonic       harmonic mean of the two joint ones, of each episode
+  harmonic       harmonic mean of the two joint accuracies
   novel_to_base  novel queries that are answered with a base class
   base_to_novel  base queries that are answered with a novel class
 
 All are computed per episode. Intervals are 95%: 1.96 standard errors over the
-episodes; of a difference of two heads, those of the paired differences.
+episodes. The interval of a difference between two heads is that of the paired
+differences.
 """
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ from fewshot.heads import EpisodeNetwork
 
 Accuracies = dict[str, np.ndarray]  # metric -> [e]
 
-# Episodes side by side: as many as a CPU's cache holds, and all its cores use.
+# Episodes computed at once: on a CPU, few enough for its cache.
 _ON_CPU, _ELSEWHERE = 10, 50
 
 
@@ -38,9 +38,9 @@ def episode_metrics(
   """The metrics of one episode.
 
   Args:
-    novel_logits: of the queries of the n novel classes.
-    base_logits: of the base queries.
-    base_label: their labels.
+    novel_logits: logits of the queries of the n novel classes.
+    base_logits: logits of the base queries.
+    base_label: labels of the base queries.
   """
   n, _, r = novel_logits.shape
   c = r - n
@@ -81,11 +81,11 @@ def evaluate(
 
   Args:
     network: a head with its base weights.
-    params: of the network.
-    novel: features of the rows that episodes name as support and query.
-    base: features of the rows that they name as base_query.
-    episodes: of `episodes.sample`.
-    num_shot: how many supports of each class to use, the first ones.
+    params: parameters of the network.
+    novel: features that `support` and `query` of the episodes index.
+    base: features that `base_query` indexes.
+    episodes: from `episodes.sample`.
+    num_shot: how many supports of each class to use; the first ones are.
     novel_bias: added to the logits of novel classes.
   """
   if not 1 <= num_shot <= episodes.support.shape[-1]:
@@ -126,14 +126,14 @@ def _evaluate(network, params, novel, base, episodes, num_shot, novel_bias):
 
 
 def calibrate(measure: Callable[[float], Accuracies], scale: float) -> float:
-  """The bias of novel logits that is best for both kinds of classes.
+  """The bias of novel logits with the highest accuracy `both`.
 
   Args:
     measure: bias -> accuracies on classes held out of training.
-    scale: of the logits; the biases that are tried are up to +-0.2 times it.
+    scale: scale of the logits; biases of up to +-0.2 times it are tried.
   """
   biases = scale * np.linspace(-0.2, 0.2, 41)
-  return max(biases, key=lambda bias: measure(float(bias))["both"].mean())
+  return max(map(float, biases), key=lambda bias: measure(bias)["both"].mean())
 
 
 def means(accuracies: Accuracies) -> dict[str, float]:
@@ -147,26 +147,8 @@ def summary(accuracies: Accuracies) -> dict[str, dict[str, float]]:
 
 
 def paired(ours: Accuracies, theirs: Accuracies) -> dict[str, dict[str, float]]:
-  """The same for the differences ours - theirs on the same episodes."""
+  """`summary` of the differences ours - theirs on the same episodes."""
   return {name: _interval(ours[name] - theirs[name]) for name in ours}
-
-
-def show(
-  results: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str]
-) -> list[list[str]]:
-  """Rows of texts in percent: one per head, one column per metric.
-
-  Args:
-    results: head -> summary.
-    columns: metric -> title.
-  """
-  rows = [["", *columns.values()]]
-  for head, metrics in results.items():
-    cells = (metrics[name] for name in columns)
-    rows.append(
-      [head, *(f"{100 * m['mean']:.2f} ±{100 * m['ci95']:.2f}" for m in cells)]
-    )
-  return rows
 
 
 def _interval(values):

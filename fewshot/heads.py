@@ -6,9 +6,9 @@ Every head is a module with one call,
       -> Weights of c + n classes
 
 and `Weights.logits(features, scale)`. Rows of base whose mask is False take no
-part (base classes that play novel ones in training); their logits are -inf. All
-of a head's parameters are trained in stage 2; `base` and the scale are
-parameters of `EpisodeNetwork`, which all heads share.
+part (base classes that play novel ones in training); their logits are -inf.
+Stage 2 trains all parameters of a head, and `base` and the scale, which belong
+to the `EpisodeNetwork` around it.
 """
 
 from collections.abc import Callable
@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float
 
 from fewshot import writes
 from fewshot.network import SCALE, cosines
+from nam_jax import spelling
 from nam_jax.ops import normalize
 
 Base = Float[Array, "c d"]
@@ -56,7 +57,7 @@ class Cosine(nn.Module):
   """Class means of unit supports: the cosine classifier.
 
   Attributes:
-    learn_scale: scale each feature of the means by a learned number.
+    learn_scale: whether each feature of the means has a learned scale.
   """
 
   learn_scale: bool = True
@@ -109,7 +110,7 @@ class AttentionGenerator(nn.Module):
 
 
 class Prototypes(nn.Module):
-  """Squared distance to class means; base holds those of the base classes."""
+  """Squared distances to class means; the rows of base are means, too."""
 
   @nn.compact
   def __call__(
@@ -125,12 +126,13 @@ class NAM(nn.Module):
   """Supports written to the classifier's weights as to a memory.
 
   Attributes:
-    accumulate: how the writes are put together; a name of `writes.WRITES`.
+    accumulate: how the writes are combined; a name from `writes.WRITES`.
     hidden: width of the hidden layer of the gates.
-    two_sided: novel rows also lose a learned share of what the base rows
-      explain of them.
-    gates_see_reads: the gates also see what the memory holds at the support
-      (largest and mean cosine with base rows) and its cosine with its class.
+    two_sided: whether novel rows also lose a learned share of what the base
+      rows explain of them.
+    gates_see_reads: whether the gates also see what the memory holds at the
+      support (largest and mean cosine with base rows) and the support's cosine
+      with its class.
   """
 
   accumulate: str = "sum"
@@ -140,10 +142,8 @@ class NAM(nn.Module):
 
   def __post_init__(self):
     if self.accumulate not in writes.WRITES:
-      raise ValueError(
-        f"accumulate={self.accumulate!r} is not one of"
-        f" {', '.join(writes.WRITES)}"
-      )
+      message = spelling.unknown("accumulate", self.accumulate, writes.WRITES)
+      raise ValueError(message)
     super().__post_init__()
 
   @nn.compact
@@ -182,17 +182,17 @@ class NAM(nn.Module):
     return p_w, p_e
 
 
-# Of the regression of novel rows on base rows, whose cosines are correlated.
+# Ridge of the regression of novel rows on base rows, which are correlated.
 _SPAN_RIDGE = 0.3
 
 
 class EpisodeNetwork(nn.Module):
-  """Stage 2: a head with the base weights and the scale that it trains.
+  """A head with the base weights and the scale that stage 2 trains.
 
   Attributes:
-    head: a head.
+    head: the head.
     num_base: number of base classes.
-    dropout_rate: of the features, in training.
+    dropout_rate: dropout of the features in training.
   """
 
   head: nn.Module
@@ -226,13 +226,13 @@ HEADS: dict[str, Callable[..., nn.Module]] = {
   "prototypes": Prototypes,
   "nam": NAM,
 }
-UNTUNED = ("cosine",)  # have no stage 2
+UNTUNED = ("cosine",)  # not trained in stage 2
 
 
 def make_head(kind: str, **fields: Any) -> nn.Module:
   """The head of this kind."""
   if kind not in HEADS:
-    raise ValueError(f"head {kind!r} is not one of {', '.join(HEADS)}")
+    raise ValueError(spelling.unknown("head", kind, HEADS))
   return HEADS[kind](**fields)
 
 

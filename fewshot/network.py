@@ -7,17 +7,18 @@ from flax import linen as nn
 from jaxtyping import Array, Float, UInt8
 
 from nam_jax.ops import normalize
+from nam_jax.training import row_order
 
 Inputs = UInt8[Array, "b h w c"] | Float[Array, "b d"]
 
-SCALE = 10.0  # of the cosines, before training
+SCALE = 10.0  # initial factor of the cosines
 
 
 class BaseNetwork(nn.Module):
   """Images, or features, to features and logits.
 
-  Inputs are centred and scaled by the statistics in `input_stats`, which are
-  those of the training images; see `with_input_stats`.
+  Inputs are centred and scaled by the statistics of the training data in
+  `input_stats`; see `with_input_stats`.
 
   Attributes:
     backbone: module(x, train=...) -> features [b d].
@@ -53,7 +54,7 @@ def cosines(
 
 
 def with_input_stats(variables: dict, data: np.ndarray) -> dict:
-  """The variables of a `BaseNetwork` with the statistics of its data."""
+  """Sets a `BaseNetwork`'s `input_stats` to the statistics of data."""
   axes = tuple(range(data.ndim - 1))
   stats = {
     "mean": jnp.asarray(data.mean(axes, dtype="float64"), jnp.float32),
@@ -70,8 +71,8 @@ def augment(
   Args:
     key: random key.
     images: the images.
-    pad: black pixels around an image before it is cut out again; 0: none.
-    flip: whether half of the images are mirrored, left to right.
+    pad: largest shift; black pixels move in.
+    flip: whether to mirror half of the images, left to right.
   """
   key, flip_key = jax.random.split(key)
   b, h, w, c = images.shape
@@ -94,18 +95,15 @@ def make_extract(net: BaseNetwork, rows_at_once: int = 256):
 
   Args:
     net: the network.
-    rows_at_once: rows of one compiled call; the last ones are padded.
+    rows_at_once: rows of one compiled call.
   """
   forward = jax.jit(lambda variables, inputs: net.apply(variables, inputs)[0])
 
   def extract(variables: dict, data: np.ndarray) -> np.ndarray:
-    found = []
-    for start in range(0, len(data), rows_at_once):
-      rows = data[start : start + rows_at_once]
-      missing = rows_at_once - len(rows)
-      padded = np.pad(rows, [(0, missing)] + [(0, 0)] * (rows.ndim - 1))
-      features = forward(variables, padded)
-      found.append(np.asarray(features)[: len(rows)])
-    return np.concatenate(found)
+    found = [
+      np.asarray(forward(variables, data[rows]))
+      for rows in row_order.in_order(len(data), rows_at_once)
+    ]
+    return np.concatenate(found)[: len(data)]
 
   return extract

@@ -1,4 +1,4 @@
-"""The numbers of the paper's Table 2, to set ours beside them."""
+"""The numbers of the paper's Table 2."""
 
 # Shots -> classifier -> accuracy in percent on mini-ImageNet with ResNetLike
 # features: Both, Novel, Base.

@@ -8,7 +8,7 @@ _CURVES = {"both": "all queries, all classes", "novel": "novel classes alone"}
 
 
 def save(workdir: Path, results: dict[str, Any]) -> None:
-  """Writes the pictures; says so if matplotlib is missing."""
+  """Writes the pictures, or says that matplotlib is missing."""
   try:
     from nam_jax import viz
   except ImportError:

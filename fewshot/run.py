@@ -1,111 +1,195 @@
-"""Few-shot learning with base classes: both stages, tests, and their table."""
+"""Few-shot learning beside base classes, from the settings to the results.
 
+Stage 1 trains features and a cosine classifier of the base classes. Stage 2
+trains every head of the config on episodes, once for each number of supports;
+the features do not change. Then all heads answer the same test episodes.
+"""
+
+import dataclasses
+from pathlib import Path
 from typing import Any
 
-from command_line import tables
-from fewshot import evaluate, paper, stage1
-from fewshot.config import Experiment
-from fewshot.stage2 import HeadRun
+import jax
+
+from command_line import script
+from fewshot import (
+  backbones,
+  episodes,
+  evaluate,
+  heads,
+  network,
+  pictures,
+  stage1,
+  stage2,
+)
+from fewshot.classifier import FewShotClassifier
+from fewshot.config import Experiment, FewShotConfig
+from fewshot.data import registry
+from fewshot.data.dataset import DataError
 from nam_jax import training
-
-# Metrics of the printed table, with their titles.
-COLUMNS = {
-  "both": "Both",
-  "novel": "Novel",
-  "base": "Base",
-  "joint_base": "joint base",
-  "joint_novel": "joint novel",
-  "harmonic": "harmonic",
-  "novel_to_base": "novel→base",
-}
+from nam_jax.training import whole_files
 
 
-def run_heads(experiment: Experiment, *, train: bool) -> dict[str, Any]:
-  """Trains every head unless told not to, and tests it: results.json."""
-  config = experiment.config
-  state = stage1.load(experiment)
-  features = stage1.features(experiment, state)
-  drawn = {s: stage1.draw(experiment, s) for s in ("val", "test")}
+def make_experiment(
+  config: FewShotConfig, workdir: str, data_dir: str
+) -> Experiment:
+  """Reads the data and builds the networks.
+
+  Wrong settings raise `UserError` here, before anything is written.
+  """
+  if not config.shots or min(config.shots + config.curve_shots) < 1:
+    raise training.UserError(
+      f"shots={config.shots} and curve_shots={config.curve_shots} must be"
+      " numbers from 1 on, and shots not empty"
+    )
+  with script.user_errors():
+    try:
+      data_dir = data_dir or None
+      dataset = registry.load(config.data, data_dir, **config.data_kwargs)
+      for split in ("val", "test"):
+        size = config.test_size(config.most_shots(split))
+        episodes.check(getattr(dataset, split), size, split)
+      size = config.train_size(max(config.shots))
+      episodes.check(dataset.base_train, size, "base_train")
+    except DataError as error:
+      raise training.UserError(str(error)) from error
+    num_base = len(dataset.base_train.names)
+    if num_base <= config.num_way:
+      raise ValueError(
+        f"num_way={config.num_way} leaves none of the {num_base} base classes"
+        " in a training episode of stage 2"
+      )
+    net = network.BaseNetwork(
+      backbones.make_backbone(config.backbone, **config.backbone_kwargs),
+      num_base,
+    )
+    jax.eval_shape(net.init, jax.random.key(0), dataset.base_train.data[:1])
+    modules = {label: _make_head(config, label) for label in config.heads}
+    config.make_stage1()
+    for label in config.heads:
+      config.make_stage2(label, config.shots[0])
+  workdir = Path(workdir or f"runs/fewshot-{config.data}")
+  return Experiment(config, workdir, dataset, net, modules)
+
+
+def run(experiment: Experiment, *, train: bool = True) -> dict[str, Any]:
+  """Trains both stages, tests every head, and writes results and pictures.
+
+  A run that was stopped continues. With train=False, what has been trained is
+  only tested.
+  """
+  config, workdir = experiment.config, experiment.workdir
+  drawn = {split: draw(experiment, split) for split in ("val", "test")}
+  base = stage1.run(experiment, drawn["val"], train=train)
+  features = stage1.features(experiment, base.best)
   tests, curve = {}, {}
   for shot in config.shots:
-    runs = {}
+    trained = {}
     for label in config.heads:
-      run = HeadRun(experiment, features, drawn, label, shot)
-      if train:
-        run.train()
-      run.load()
+      trained[label] = stage2.run(
+        experiment, features, drawn, label, shot, train=train
+      )
       if training.is_main():
-        run.save_classifier({"params": state.params, **state.extra})
-      runs[label] = run
-    tests[str(shot)] = _tested(runs, shot)
+        folder = workdir / f"{label}-{shot}shot"
+        _save_classifier(experiment, base.best, trained[label], label, folder)
+    tests[str(shot)] = _tested(config, trained, features, drawn, shot)
     for other in config.curve_shots:
       if shot == min(config.shots, key=lambda s: (abs(s - other), s)):
         curve[str(other)] = {
-          label: evaluate.summary(run.test(other))
-          for label, run in runs.items()
+          label: evaluate.summary(
+            stage2.accuracies(head, features, drawn, other)
+          )
+          for label, head in trained.items()
         }
-  return {
+  results = {
     "data": config.data,
     "backbone": config.backbone,
     "seed": config.seed,
     "num_way": config.num_way,
     "num_episodes": config.num_episodes,
-    "stage1": _stage1(experiment),
+    "stage1": {
+      "seconds": base.history[-1]["seconds"],
+      "validation": [
+        {name: row[name] for name in ("step", "novel", "base", "both")}
+        for row in base.history
+        if row["kind"] == "eval"
+      ],
+    },
     "shots": tests,
     "curve": dict(sorted(curve.items(), key=lambda item: int(item[0]))),
   }
+  training.write_results(workdir, results)
+  if training.is_main():
+    settings = dataclasses.asdict(config)
+    whole_files.write_json(workdir / "config.json", settings)
+    pictures.save(workdir, results)
+  return results
 
 
-def show(results: dict[str, Any]) -> str:
-  """The tables of all numbers of shots, next to the paper's."""
-  texts = []
-  for shot, tested in results["shots"].items():
-    summaries = {label: t["accuracy"] for label, t in tested.items()}
-    rows = evaluate.show(summaries, COLUMNS)
-    rows[0][0] = f"{shot}-shot, %"
-    published = paper.ACCURACY.get(int(shot), {})
-    if results["data"] != "mini-imagenet":
-      published = {}
-    for name, values in published.items():
-      numbers = [f"{value:.2f}" for value in values]
-      blanks = [""] * (len(COLUMNS) - len(numbers))
-      rows.append([f"paper, {name}, resnet", *numbers, *blanks])
-    texts.append(tables.as_text(rows, markdown=False))
-    for label, found in tested.items():
-      if found["difference"]:
-        gain = found["difference"]["both"]
-        texts[-1] += (
-          f"\nBoth, {label} - {found['compared_with']}:"
-          f" {100 * gain['mean']:+.2f} ±{100 * gain['ci95']:.2f}"
-        )
-  return "\n\n".join(texts)
+def draw(experiment: Experiment, split: str) -> episodes.Episodes:
+  """The episodes of "val" or "test", the same for every head.
+
+  They hold as many supports as are ever used; fewer shots use the first ones.
+  """
+  config, dataset = experiment.config, experiment.dataset
+  number = {"val": config.num_val_episodes, "test": config.num_episodes}[split]
+  return episodes.sample(
+    config.seed,
+    episodes.by_class(getattr(dataset, split)),
+    episodes.by_class(getattr(dataset, f"base_{split}")),
+    config.test_size(config.most_shots(split)),
+    number,
+  )
 
 
-def _tested(runs, shot):
-  """Means, and the difference from the tuned cosine classifier, if any."""
-  found = {label: run.test(shot) for label, run in runs.items()}
-  tuned = [label for label, run in runs.items() if run.is_reference]
+def _make_head(config, label):
+  try:
+    return heads.make_head(**_head_fields(config, label))
+  except (TypeError, ValueError) as error:
+    raise ValueError(f"heads.{label}: {error}") from error
+
+
+def _head_fields(config, label):
+  fields = config.heads[label].items()
+  return {name: value for name, value in fields if name != "calibrate"}
+
+
+def _save_classifier(experiment, base, head, label, folder):
+  config, base_train = experiment.config, experiment.dataset.base_train
+  spec = {
+    "backbone": {"name": config.backbone, **config.backbone_kwargs},
+    "head": _head_fields(config, label),
+    "input_shape": list(base_train.data.shape[1:]),
+    "names": list(base_train.names),
+    "novel_bias": head.novel_bias,
+  }
+  variables = {"params": base.params, **base.extra}
+  folder.mkdir(parents=True, exist_ok=True)
+  classifier = FewShotClassifier(spec, variables, head.params)
+  classifier.save(folder / "classifier.npz")
+
+
+def _tested(config, trained, features, drawn, shot):
+  """Test results of all heads, compared with the tuned cosine classifier."""
+  found = {
+    label: stage2.accuracies(head, features, drawn, shot)
+    for label, head in trained.items()
+  }
+  tuned = [
+    label
+    for label, entry in config.heads.items()
+    if entry["kind"] == "cosine_tuned" and not entry.get("calibrate")
+  ]
   tested = {}
-  for label, accuracies in found.items():
+  for label, head in trained.items():
     other = tuned[0] if tuned and tuned[0] != label else None
+    ours, theirs = found[label], found.get(other)
     tested[label] = {
-      "accuracy": evaluate.summary(accuracies),
+      "accuracy": evaluate.summary(ours),
       "compared_with": other,
-      "difference": evaluate.paired(accuracies, found[other]) if other else {},
-      "novel_bias": runs[label].novel_bias,
-      "parameters": training.parameter_count(runs[label].params),
-      "seconds": runs[label].seconds(),
+      "difference": evaluate.paired(ours, theirs) if other else {},
+      "novel_bias": head.novel_bias,
+      "parameters": training.parameter_count(head.params),
+      "seconds": head.seconds,
     }
   return tested
-
-
-def _stage1(experiment):
-  rows = training.read_metrics(experiment.workdir / "stage1")
-  return {
-    "seconds": rows[-1]["seconds"],
-    "validation": [
-      {name: row[name] for name in ("step", "novel", "base", "both")}
-      for row in rows
-      if row["kind"] == "eval"
-    ],
-  }

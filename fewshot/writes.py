@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper as matrix products: supports written to classes.
+"""Algorithm 1 of the paper, writing supports to classes, as matrix products.
 
 The weights of a cosine classifier, W [c+n d], are a memory that is read with a
 feature: scores are RD(W, x). A support x of novel class n is written with the
@@ -8,7 +8,7 @@ feature as key and the class as value,
 
 where W holds the base weights and zeros for the novel classes. (The paper's
 listing has key and value the other way round; then p_e has no effect.) The
-writes of all supports are put together in one of four ways:
+writes of all supports are combined in one of four ways:
 
   sum         the paper's: the sum of W_nk / K, so base rows count n times
   delta       W plus the sum of (W_nk - W) / K: erases n times as strongly
@@ -16,8 +16,8 @@ writes of all supports are put together in one of four ways:
               supports are similar, never more than once
   scan        one write after the other, the recurrent memory; order matters
 
-No row is normalised here. `mask` is False at supports that do not exist, so
-that classes may have different numbers of them.
+No row is normalised here. `mask` is False where a class has fewer supports than
+others.
 """
 
 import jax.numpy as jnp

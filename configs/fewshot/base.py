@@ -1,13 +1,16 @@
 """What the configs of few-shot learning share.
 
-All keys that are not set here have the defaults of `FewShotConfig`; any of them
-can be given as `--config.<key>=<value>`, those of a stage, fields of
-`TrainConfig`, as `--config.stage1.<key>=<value>`. The arguments of a config
-file, `file.py:heads`, choose the heads:
+Keys that are not set here have the defaults of `FewShotConfig`. Any key can be
+given as `--config.<key>=<value>`, and a field of a stage's `TrainConfig` as
+`--config.stage1.<key>=<value>`. The argument of a config file,
+`file.py:heads,preset`, chooses the heads:
 
-  all         every head of `HEADS`, the default
+  all         every head of `HEADS`; the default
   extensions  the tuned cosine classifier and NAM with each extension
-  a,b,...     the named ones of both
+  a,b,...     these heads of either
+
+and the preset: `cpu`, the default, for two cores, or, where a config has it,
+`paper`, the sizes of the paper for a GPU.
 """
 
 import ml_collections
@@ -31,6 +34,11 @@ EXTENSIONS = {
   "nam_reads": {"kind": "nam", "gates_see_reads": True},
 }
 
+# What an argument may name -> the heads it stands for.
+CHOICES = {"all": HEADS, "extensions": EXTENSIONS} | {
+  name: {name: entry} for name, entry in (HEADS | EXTENSIONS).items()
+}
+
 _SGD = {
   "optimizer": "sgd",
   "momentum": 0.9,
@@ -40,24 +48,34 @@ _SGD = {
 }
 
 
-def get_config(arg: str, **fields) -> ml_collections.ConfigDict:
-  """A config with the heads that arg names."""
-  known = EXTENSIONS | HEADS
-  chosen = {"all": HEADS, "extensions": EXTENSIONS}.get(arg or "all")
-  if chosen is None:
-    names = arg.split(",")
-    for name in names:
-      if name not in known:
-        raise ValueError(
-          f"unknown head {name!r}; known: all, extensions, {', '.join(known)}"
-        )
-    chosen = {name: known[name] for name in names}
+def get_config(
+  arg: str, presets: dict[str, dict], **fields
+) -> ml_collections.ConfigDict:
+  """A config with the heads and the preset that arg names.
+
+  Args:
+    arg: "heads,preset"; both may be left out.
+    presets: preset -> fields.
+    **fields: fields that the presets share.
+  """
+  names = [name for name in arg.split(",") if name]
+  preset = next((name for name in names if name in presets), "cpu")
+  chosen = {}
+  for name in [name for name in names if name not in presets] or ["all"]:
+    if name not in CHOICES:
+      raise ValueError(
+        f"unknown head {name!r}; known: {', '.join(CHOICES)}; presets:"
+        f" {', '.join(presets)}"
+      )
+    chosen |= CHOICES[name]
   settings = {"seed": 0, "data_kwargs": {}, "backbone_kwargs": {}}
-  return ml_collections.ConfigDict({**settings, "heads": chosen, **fields})
+  return ml_collections.ConfigDict(
+    {**settings, "heads": chosen, **fields, **presets[preset]}
+  )
 
 
 def stage(num_steps: int, batch_size: int, eval_every: int, **fields) -> dict:
-  """SGD with a warm-up and one period of cosine decay."""
+  """SGD with a warm-up and cosine decay to zero."""
   return {
     **_SGD,
     "num_steps": num_steps,
@@ -71,16 +89,31 @@ def stage(num_steps: int, batch_size: int, eval_every: int, **fields) -> dict:
   }
 
 
-def protocol_stage(batch_size: int) -> dict:
-  """The protocol's schedule: 60 epochs of 1,000 updates, four pieces."""
+def conv32(num_steps: int, eval_every: int) -> dict:
+  """Preset cpu of small photographs: Conv32 and a short schedule."""
   return {
-    **_SGD,
-    "num_steps": 60_000,
-    "batch_size": batch_size,
-    "schedule": "constant * piecewise",
-    "boundaries": (20_000, 40_000, 50_000),
-    "scales": (1.0, 0.06, 0.012, 0.0024),
-    "log_every": 1000,
-    "eval_every": 1000,
-    "checkpoint_every": 1000,
+    "backbone": "conv32",
+    "num_val_episodes": 500,
+    "stage1": stage(num_steps, 64, eval_every),
+    "stage2": stage(1000, 8, 250, learning_rate=0.01),
   }
+
+
+# Preset paper: the ResNet-like network, 60 epochs of 1,000 updates.
+_PROTOCOL_STAGE = {
+  **_SGD,
+  "num_steps": 60_000,
+  "schedule": "constant * piecewise",
+  "boundaries": (20_000, 40_000, 50_000),
+  "scales": (1.0, 0.06, 0.012, 0.0024),
+  "log_every": 1000,
+  "eval_every": 1000,
+  "checkpoint_every": 1000,
+}
+PROTOCOL = {
+  "backbone": "resnet",
+  "feature_dropout_rate": 0.5,
+  "num_val_episodes": 2000,
+  "stage1": {**_PROTOCOL_STAGE, "batch_size": 256},
+  "stage2": {**_PROTOCOL_STAGE, "batch_size": 8},
+}

@@ -1,7 +1,7 @@
-"""CIFAR-FS, or FC100: 32 pixels, classes of CIFAR-100; for a GPU.
+"""CIFAR-FS, or FC100: 32 pixels, classes of CIFAR-100.
 
 python train_fewshot.py --config=configs/fewshot/cifar.py --data_dir=DIR
-python train_fewshot.py --config=configs/fewshot/cifar.py \
+python train_fewshot.py --config=configs/fewshot/cifar.py:all,paper \\
   --config.data=fc100 --data_dir=DIR
 """
 
@@ -9,16 +9,15 @@ from configs.fewshot import base
 
 
 def get_config(arg: str = "all"):
-  """arg: which heads; see base.py."""
+  """arg: "heads,preset"; see base.py."""
   return base.get_config(
     arg,
+    {
+      "cpu": base.conv32(num_steps=6000, eval_every=500),
+      "paper": base.PROTOCOL,
+    },
     data="cifar-fs",
-    backbone="resnet",
-    feature_dropout_rate=0.5,
     pad=4,
     flip=True,
-    num_val_episodes=2000,
     curve_shots=(1, 2, 3, 5, 10),
-    stage1=base.protocol_stage(256),
-    stage2=base.protocol_stage(8),
   )

@@ -2,17 +2,18 @@
 
 python train_fewshot.py --config=configs/fewshot/features.py --data_dir=DIR
 
-fewshot/features.py says what the file holds. Features are centred and scaled,
-and stage 1 trains the cosine classifier of the base classes alone.
+fewshot/data/features.py says what the file holds. Features are centred and
+scaled, and stage 1 trains the cosine classifier of the base classes alone.
 """
 
 from configs.fewshot import base
 
 
 def get_config(arg: str = "all"):
-  """arg: which heads; see base.py."""
+  """arg: "heads,preset"; see base.py."""
   return base.get_config(
     arg,
+    {"cpu": {}},
     data="features",
     backbone="identity",
     stage1=base.stage(2000, 64, 500),

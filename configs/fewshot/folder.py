@@ -9,9 +9,10 @@ from configs.fewshot import base
 
 
 def get_config(arg: str = "all"):
-  """arg: which heads; see base.py."""
+  """arg: "heads,preset"; see base.py."""
   return base.get_config(
     arg,
+    {"cpu": {}},
     data="folder",
     backbone="conv64",
     pad=8,

@@ -7,9 +7,10 @@ from configs.fewshot import base
 
 
 def get_config(arg: str = "all"):
-  """arg: which heads; see base.py."""
+  """arg: "heads,preset"; see base.py."""
   return base.get_config(
     arg,
+    {"cpu": {}},
     data="glyphs",
     backbone="conv",
     backbone_kwargs={"widths": (16, 32, 64)},

@@ -1,10 +1,14 @@
 """Files that are written as a whole or not at all, and their checksums."""
 
+import io
 import json
 import os
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 
 def write_bytes(path: str | os.PathLike, content: bytes) -> None:
@@ -26,6 +30,15 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 def write_json(path: str | os.PathLike, content: Any) -> None:
   """`write_bytes` of indented JSON."""
   write_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def write_npz(
+  path: str | os.PathLike, arrays: Mapping[str, np.ndarray]
+) -> None:
+  """`write_bytes` of named arrays, for `numpy.load`."""
+  stream = io.BytesIO()
+  np.savez(stream, **arrays)
+  write_bytes(path, stream.getvalue())
 
 
 def checksum(path: str | os.PathLike) -> list[int]:
