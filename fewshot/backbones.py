@@ -92,8 +92,9 @@ def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
   that of a pooling window.
   """
   b, h, w, c = x.shape
-  x = x[:, : h // 2 * 2, : w // 2 * 2]
-  return x.reshape(b, h // 2, 2, w // 2, 2, c).max(axis=(2, 4))
+  x = x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c)
+  x = jnp.maximum(x[:, :, 0], x[:, :, 1])
+  return jnp.maximum(x[..., 0, :], x[..., 1, :])
 
 
 def _conv(width, size, use_bias=True):

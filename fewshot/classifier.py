@@ -60,9 +60,8 @@ class FewShotClassifier:
     self._extract = network.make_extract(
       network.BaseNetwork(backbone, num_base), _ROWS_AT_ONCE
     )
-    self._network = heads.EpisodeNetwork(
-      heads.make_head(**spec["head"]), num_base
-    )
+    head = heads.make_head(**spec["head"])
+    self._logits = jax.jit(heads.EpisodeNetwork(head, num_base).apply)
 
   @property
   def names(self) -> tuple[str, ...]:
@@ -96,13 +95,9 @@ class FewShotClassifier:
     mask = np.zeros((num_novel, most), bool)
     for n, rows in enumerate(self._added.values()):
       support[n, : len(rows)], mask[n, : len(rows)] = rows, True
-    logits = self._network.apply(
-      {"params": self._head_params},
-      jnp.asarray(support),
-      jnp.asarray(mask),
-      jnp.asarray(features),
-      jnp.ones(num_base, bool),
-    )
+    shown = np.ones(num_base, bool)
+    variables = {"params": self._head_params}
+    logits = self._logits(variables, support, mask, features, shown)
     bias = np.repeat([0.0, self._spec["novel_bias"]], [num_base, num_novel])
     return np.asarray(jax.nn.softmax(logits + bias.astype(np.float32)[None]))
 

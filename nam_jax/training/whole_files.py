@@ -32,9 +32,7 @@ def write_json(path: str | os.PathLike, content: Any) -> None:
   write_text(path, json.dumps(content, indent=2) + "\n")
 
 
-def write_npz(
-  path: str | os.PathLike, arrays: Mapping[str, np.ndarray]
-) -> None:
+def write_npz(path: str | os.PathLike, arrays: Mapping[str, Any]) -> None:
   """`write_bytes` of named arrays, for `numpy.load`."""
   stream = io.BytesIO()
   np.savez(stream, **arrays)

@@ -1,7 +1,8 @@
 """Classes added from images, forgotten again, saved and loaded."""
 
+import functools
+
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -22,28 +23,30 @@ def data():
   return glyphs.load(num_base=4, num_val=1, num_novel=3, num_novel_images=8)
 
 
+@functools.cache
+def weights(head):
+  """Random variables of the base network, and parameters of a head."""
+  key, images = jax.random.key(0), np.zeros((1, 20, 20, 1), np.uint8)
+  base = network.BaseNetwork(backbones.make_backbone("conv", widths=(4, 4)), 4)
+  variables = jax.jit(base.init)(key, images)
+  d = variables["params"]["base"].shape[1]
+  net = heads.EpisodeNetwork(heads.make_head(**HEADS[head]), 4)
+  support, mask = np.ones((1, 1, d), np.float32), np.ones((1, 1), bool)
+  init = jax.jit(net.init)
+  return variables, init(key, support, mask, support[0], np.ones(4, bool))
+
+
 def make(data, head):
+  variables, episode_variables = weights(head)
   spec = {
-    "backbone": {"name": "conv", "widths": [8, 8]},
+    "backbone": {"name": "conv", "widths": [4, 4]},
     "head": HEADS[head],
     "input_shape": [20, 20, 1],
     "names": list(data.base_train.names),
     "novel_bias": 0.0,
   }
-  net = network.BaseNetwork(backbones.make_backbone(**spec["backbone"]), 4)
-  variables = network.with_input_stats(
-    net.init(jax.random.key(0), data.base_train.data[:1]), data.base_train.data
-  )
-  d = variables["params"]["base"].shape[1]
-  episode = heads.EpisodeNetwork(heads.make_head(**spec["head"]), 4)
-  params = episode.init(
-    jax.random.key(0),
-    jnp.zeros((1, 1, d)),
-    jnp.ones((1, 1), bool),
-    jnp.zeros((1, d)),
-    jnp.ones(4, bool),
-  )["params"]
-  return FewShotClassifier(spec, variables, params)
+  variables = network.with_input_stats(variables, data.base_train.data)
+  return FewShotClassifier(spec, variables, episode_variables["params"])
 
 
 def images(data, number):
@@ -102,7 +105,7 @@ def test_wrong_images_are_named(data, wrong, message):
 def test_names_are_checked(data):
   classifier = make(data, "cosine")
   classifier.add_class("first", images(data, 0))
-  with pytest.raises(ValueError, match="there is a class 'first' already"):
+  with pytest.raises(ValueError, match="there already is a class 'first'"):
     classifier.add_class("first", images(data, 1))
   with pytest.raises(ValueError, match=r"no class .third. was added; .* first"):
     classifier.remove_class("third")
