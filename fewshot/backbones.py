@@ -88,8 +88,9 @@ class Identity(nn.Module):
 def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
   """Max pooling of 2 x 2; an odd last row or column is left out.
 
-  Written as a maximum over axes, whose gradient is much faster on a CPU than
-  that of a pooling window.
+  Written as maxima of pairs: on a CPU their gradient is much faster than that
+  of a pooling window, and unlike that of a maximum over axes it does not divide
+  by the number of entries that equal the maximum.
   """
   b, h, w, c = x.shape
   x = x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c)

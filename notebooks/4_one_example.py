@@ -29,10 +29,9 @@ import nam_jax
 from nam_jax import training, viz
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
-from run.classifier import FewShotClassifier
-
 from configs.fewshot import glyphs
-from fewshot import config, evaluate, heads, pictures, run, stage1, writes
+from fewshot import evaluate, heads, run, stage1, table, writes
+from fewshot.classifier import FewShotClassifier
 
 # %matplotlib inline
 
@@ -52,10 +51,10 @@ config = glyphs.get_config("cosine,nam,nam_projection")
 config.shots, config.curve_shots = (1,), ()
 config.stage1.num_steps, config.stage2.num_steps = STAGE1_STEPS, STAGE2_STEPS
 config.num_episodes = EPISODES
-config = training.from_config_dict(config, config.FewShotConfig)
+config = training.from_config_dict(config, run.FewShotConfig)
 
 folder = tempfile.TemporaryDirectory()
-experiment = config.make_experiment(config, folder.name, "")
+experiment = run.make_experiment(config, folder.name, "")
 base, novel = experiment.dataset.base_train, experiment.dataset.test
 
 viz.images(
@@ -74,9 +73,8 @@ viz.images(
 # %%
 log = io.StringIO()
 with contextlib.redirect_stdout(log):
-  stage1.train(experiment)
-state = stage1.load(experiment)
-features = stage1.features(experiment, state)
+  trained = stage1.run(experiment, run.draw(experiment, "val"), train=True)
+features = stage1.features(experiment, trained.best)
 W = nam_jax.unit(features.base)
 print(f"weights: {W.shape[0]} known classes, {W.shape[1]} features")
 
@@ -142,7 +140,7 @@ class FixedGates(nn.Module):
 
 
 network = heads.EpisodeNetwork(FixedGates(), num_base=len(W))
-episodes = stage1.draw(experiment, "test")
+episodes = run.draw(experiment, "test")
 
 
 def ask(p_w, p_e):
@@ -207,11 +205,10 @@ print(f"most queries right: {found[best]['both']:.1%} at (p_w, p_e) = {best}")
 
 # %%
 with contextlib.redirect_stdout(log):
-  results = run.run_heads(experiment, train=True)
-print(run.show(results))
+  results = run.run(experiment)
+print(table.show(results))
 
 # %%
-pictures.save(experiment.workdir, results)
 display.Image(experiment.workdir / "answers_1shot.png", width=800)
 
 # %% [markdown]

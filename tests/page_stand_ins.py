@@ -15,13 +15,14 @@ import jax.numpy as jnp
 import pytest
 from flax import linen as nn
 
-from fewshot import config
+from fewshot import pictures as fewshot_pictures
+from fewshot import run as fewshot_run
 from nam_jax.models import attentions, registry
 
 # Ours, before a page adds its own.
 CORES, KINDS = dict(registry.CORES), tuple(attentions.KINDS)
 MAKE_CLASSIFIER = attentions.make_classifier
-MAKE_EXPERIMENT = config.make_experiment
+MAKE_EXPERIMENT = fewshot_run.make_experiment
 
 
 @contextlib.contextmanager
@@ -33,7 +34,7 @@ def used():
     for name, core in CORES.items():
       patch.setitem(registry.CORES, name, stand_in(core))
     patch.setattr(attentions, "make_classifier", make_classifier)
-    patch.setattr(fewshot_config, "make_experiment", make_experiment)
+    patch.setattr(fewshot_run, "make_experiment", make_experiment)
     yield
 
 

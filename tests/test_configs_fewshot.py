@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from configs.fewshot import base, glyphs
-from fewshot import run, stage1, stage2
 from fewshot import config as config_lib
+from fewshot import run, stage1, stage2
 from fewshot.data import glyphs as glyph_data
 from fewshot.data.dataset import Dataset, Split
 from nam_jax import training

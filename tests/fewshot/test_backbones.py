@@ -64,5 +64,5 @@ def test_features_may_be_negative_and_training_moves_the_statistics(name, key):
 
 
 def test_an_unknown_backbone_names_the_known_ones():
-  with pytest.raises(ValueError, match="unknown backbone 'vgg'. Known: conv32"):
+  with pytest.raises(ValueError, match=r"'vgg'\. Known: conv32"):
     backbones.make_backbone("vgg")

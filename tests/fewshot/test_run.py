@@ -171,5 +171,5 @@ def test_help_lists_flags_data_heads_and_presets(capsys):
   printed = capsys.readouterr().out
   for text in ("--data_dir", "--config", "test_only", "Stage 1"):
     assert text in printed
-  for text in ("mini-imagenet", "nam_projection", "Presets: cpu"):
+  for text in ("mini-imagenet", "nam_projection", "presets: cpu"):
     assert text in printed
