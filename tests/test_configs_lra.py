@@ -21,6 +21,7 @@ FILES = {
   "pathfinder": (256, 2, 1024, 26_530),
   "text": (257, 2, 1000, 3_486_722),
 }
+OLD_NAMES = {"cifar10": "image", "matching": "retrieval"}
 TINY = {
   "emb_dim": 8,
   "num_heads": 2,
@@ -44,12 +45,18 @@ def make(file, arg="nam", length=None, **overrides):
   task = Task(
     config.task, ids, classes, length or full_length, is_pair, (), (), ()
   )
-  model = run.make_model(config, task)
-  return run.Experiment(config, project_tree.ROOT, task, model)
+  return run.for_task(config, task)
 
 
 def test_every_file_is_known_here():
-  assert set(FILES) == {p.stem for p in FOLDER.glob("*.py")} - {"base"}
+  files = {p.stem for p in FOLDER.glob("*.py")} - {"base", *OLD_NAMES}
+  assert set(FILES) == files
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_old_names_of_files_still_work(old):
+  module = importlib.import_module(f"configs.lra.{old}")
+  assert module.get_config("nam,cpu").task == OLD_NAMES[old]
 
 
 @pytest.mark.parametrize("attention", ["softmax", "nam"])
