@@ -129,6 +129,15 @@ def test_unwritable_workdir_is_one_line(tmp_path):
       toy.run(tmp_path / "closed", toy.make_config())
 
 
+def test_batch_that_does_not_divide_is_refused(tmp_path, monkeypatch):
+  monkeypatch.setattr(jax, "device_count", lambda: 3)
+  message = "batch_size=16 must be a multiple of 3 devices"
+  with pytest.raises(training.UserError, match=message) as error:
+    toy.run(tmp_path / "run", toy.make_config())
+  assert "\n" not in str(error.value)
+  assert not (tmp_path / "run").exists()
+
+
 def test_folder_without_a_run_cannot_be_tested(tmp_path):
   with pytest.raises(training.UserError, match="holds no run"):
     training.load(toy.make_config(), tmp_path, toy.init_fn)
