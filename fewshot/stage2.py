@@ -35,15 +35,9 @@ def run(
   *,
   train: bool,
 ) -> TrainedHead:
-  """Trains a head for a number of supports, or loads the one that was trained.
+  """Trains the head `label` of the config, or loads the one that was trained.
 
-  Args:
-    experiment: the experiment.
-    features: from stage 1.
-    drawn: episodes by split; those of "val" select the best state.
-    label: which head of the config.
-    num_shot: supports per novel class.
-    train: whether to train.
+  The best state has the highest accuracy in the episodes drawn["val"].
   """
   config, base_train = experiment.config, experiment.dataset.base_train
   entry, dropout_rate = config.heads[label], config.feature_dropout_rate
@@ -126,9 +120,8 @@ def make_init_fn(
       jnp.zeros((1, d)),
       jnp.ones(c, bool),
     )
-    return {
-      "params": {**variables["params"], **jax.tree.map(jnp.asarray, start)}
-    }
+    params = jax.tree.map(jnp.asarray, start)
+    return {"params": {**variables["params"], **params}}
 
   return init_fn
 
