@@ -100,7 +100,7 @@ def get_config(
   """The config of a task.
 
   Args:
-    task: a name of `algorithmic.registry`.
+    task: a name of `algorithmic.tasks.registry`.
     arg: "model" or "model,preset"; the model is a name of
       `nam_jax.models.registry`.
     epochs: length of a run with preset `cpu`; see `SHARE_OF_EPOCHS`.
@@ -109,7 +109,7 @@ def get_config(
   model, _, preset = arg.partition(",")
   preset = preset or "cpu"
   if preset not in SIZES:
-    raise ValueError(f"unknown preset {preset!r}; known: {', '.join(SIZES)}")
+    raise ValueError(f"unknown preset {preset!r}. Known: {', '.join(SIZES)}")
   config = ml_collections.ConfigDict(
     {
       "task": task,
