@@ -68,6 +68,15 @@ class LRAConfig(training.TrainConfig):
       scalars[f"{prefix}_perplexity"] = perplexity(row["loss"])
     return scalars
 
+  def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
+    """Translates the task of version 0.1, which had the benchmark's name."""
+    task, settings = upstream.our_task(fields.get("task", ""))
+    return {
+      **fields,
+      "task": task,
+      "task_kwargs": settings | fields.get("task_kwargs", {}),
+    }
+
 
 def read(
   argv: Sequence[str], usage: str

@@ -45,6 +45,7 @@ OUR_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     for resolution in (32, 64, 128, 256)
     for level in ("easy", "inter", "hard")
   },
+  "pathfinder32_hard": ("pathfinder", {}),  # what the task is by default
 }
 
 # Our field by the benchmark's name.

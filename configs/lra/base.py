@@ -1,12 +1,12 @@
 """What the configs of the Long Range Arena share.
 
 A config file is chosen with attention and preset as
-`--config=configs/lra/text.py:nam,cpu`. The attention is a name of
+`--config=configs/lra/text.py:nam,lra`. The attention is a name in
 nam_jax/models/lra.py; `--attention` replaces it. The presets:
 
-  lra    the benchmark's sizes and schedule, the default; for a GPU
+  cpu    small, for two cores and a few minutes; the default
+  lra    the benchmark's sizes and schedule; for a GPU
   paper  those of the paper's runs: smaller batches, more steps; for a GPU
-  cpu    small, for two cores and a few minutes
 
 All keys that are not set here have the defaults of `TrainConfig` and of
 `LRAConfig`; any of them can be given as `--config.<key>=<value>`.
@@ -39,16 +39,16 @@ def get_config(
   """The config of a task.
 
   Args:
-    task: a name of `lra_tasks.registry`.
+    task: a name in `lra_tasks.registry`.
     arg: "attention" or "attention,preset".
     presets: preset -> fields.
     softmax_share: share of the steps that softmax attention makes with preset
       cpu, where it is slower, so that all have about the same time.
   """
   attention, _, preset = arg.partition(",")
-  preset = preset or "lra"
+  preset = preset or "cpu"
   if preset not in presets:
-    raise ValueError(f"unknown preset {preset!r}; known: {', '.join(presets)}")
+    raise ValueError(f"unknown preset {preset!r}. Known: {', '.join(presets)}")
   config = ml_collections.ConfigDict(
     {
       "task": task,

@@ -55,6 +55,6 @@ PRESETS = {
 def get_config(arg: str = "nam"):
   """arg: "attention" or "attention,preset"."""
   config = base.get_config("text", arg, PRESETS, softmax_share=1 / 10)
-  if arg == "nam,cpu":  # it learns faster from a mean than from a sum
+  if arg in ("nam", "nam,cpu"):  # it learns faster from a mean than from a sum
     config.attention_kwargs.mean_writes = True
   return config
