@@ -13,7 +13,7 @@ from algorithmic import config, data, pictures
 from algorithmic import run as run_lib
 from nam_jax import training
 from nam_jax.models import registry
-from tests import project_tree
+from tests import compiled_once, project_tree
 
 # ml_collections loads config files in a way that Python 3.11 warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
@@ -42,9 +42,10 @@ class Guess(nn.Module):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_data():
+def small_data(tmp_path_factory):
   """24 samples in each split, and the user's model."""
-  with pytest.MonkeyPatch.context() as patch:
+  programs = compiled_once.within(tmp_path_factory.mktemp("programs"))
+  with programs, pytest.MonkeyPatch.context() as patch:
     for name, split in data.SPLITS.items():
       patch.setitem(data.SPLITS, name, split._replace(size=24))
     patch.setitem(registry.CORES, "guess", Guess)

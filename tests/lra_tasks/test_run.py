@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-import train_lra
+from lra_tasks import config as config_lib
+from lra_tasks import run as run_lib
 from nam_jax import training
-from tests import project_tree
+from tests import compiled_once, project_tree
 from tests.data_files import writers
 
 # ml_collections loads config files in a way that Python 3.11 warns of.
@@ -75,11 +76,17 @@ def get_config():
 
 
 def run(*arguments):
-  train_lra.main(["train_lra.py", *arguments])
+  run_lib.main(["train_lra.py", *arguments])
 
 
 def read(folder):
   return json.loads((folder / "results.json").read_text())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs(tmp_path_factory):
+  with compiled_once.within(tmp_path_factory.mktemp("programs")):
+    yield
 
 
 @pytest.fixture(scope="module")
@@ -166,26 +173,22 @@ def test_tensorboard_has_the_tags_of_the_benchmark(listops):
     assert tag in content
 
 
-def test_a_new_process_tests_to_the_same_numbers(listops):
+def test_test_only_repeats_the_numbers_of_a_run_of_version_0_1(listops, capsys):
   folder, arguments = listops
   before = read(folder)
   (folder / "results.json").unlink()
-  script = project_tree.ROOT / "train_lra.py"
-  done = subprocess.run(
-    [sys.executable, str(script), *arguments, "--test_only"],
-    capture_output=True,
-    text=True,
-    env=os.environ | {"JAX_PLATFORMS": "cpu"},
-    cwd=project_tree.ROOT,
-  )
-  assert done.returncode == 0, done.stderr
-  assert "accuracy" in done.stdout
+  file = folder / "config.json"
+  fields = json.loads(file.read_text())
+  file.write_text(json.dumps(fields | {"task": "basic"}))
+  run(*arguments, "--test_only", "--task_name=basic")
   assert read(folder) == before
+  assert "accuracy" in capsys.readouterr().out
+  assert json.loads(file.read_text())["task"] == "basic"
 
 
 def test_the_same_seed_gives_the_same_numbers(listops, tmp_path):
   folder, arguments = listops
-  run(*arguments, f"--model_dir={tmp_path / 'again'}")
+  run(*arguments, f"--workdir={tmp_path / 'again'}")
   before, after = read(folder), read(tmp_path / "again")
   for name in ("last", "best"):
     assert after[name] == before[name]
@@ -206,17 +209,16 @@ def test_a_config_of_the_benchmark_runs_unchanged(
   assert notices == [
     "notice: these fields have no effect, as in the benchmark: prompt"
   ]
-  run(
-    *data,
-    f"--model_dir={tmp_path / 'b'}",
-    "--task_name=imdb_reviews",
-    "--attention=nam",
-    "--config.batch_size=2",
-    "--config.compat=True",
+  config, notices, flags = config_lib.read(
+    [
+      *("", *data, "--model_dir=b", "--task_name=imdb_reviews"),
+      *("--attention=nam", "--config.compat=True"),
+    ],
+    "",
   )
-  results = read(tmp_path / "b")
-  assert (results["attention"], results["compat"]) == ("nam", True)
-  assert "--attention drops {'block_size': 4}" in capsys.readouterr().out
+  assert (config.task, config.attention, config.compat) == ("text", "nam", True)
+  assert "--attention drops {'block_size': 4}" in notices
+  assert flags.workdir == "b"
 
 
 @pytest.mark.parametrize(
@@ -258,14 +260,56 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
 )
 def test_without_data_the_user_learns_what_to_fetch(tmp_path, file, address):
   with pytest.raises(training.UserError, match=address):
-    run(f"--config={CONFIGS}/{file}.py:nam", f"--model_dir={tmp_path / 'run'}")
+    run(f"--config={CONFIGS}/{file}.py:nam", f"--workdir={tmp_path / 'run'}")
   assert not (tmp_path / "run").exists()
 
 
-def test_help_names_every_attention(capsys):
+@pytest.mark.parametrize(
+  ("flags", "task", "settings"),
+  [
+    (("--config=configs/lra/cifar10.py:nam,cpu",), "image", {}),
+    (("--config=configs/lra/matching.py:nam,lra",), "retrieval", {}),
+    (("--task_name=cifar10",), "image", {}),
+    (("--task_name=pathfinder",), "pathfinder", {}),
+    (("--task_name=pathfinder32_hard",), "pathfinder", {}),
+    (
+      ("--task_name=pathfinder64_easy",),
+      "pathfinder",
+      {"resolution": 64, "level": "easy"},
+    ),
+  ],
+)
+def test_names_of_the_benchmark_are_translated(flags, task, settings):
+  config, _, _ = config_lib.read(["", *flags], "")
+  assert config.task == task
+  assert settings.items() <= config.task_kwargs.items()
+  old = {"task": flags[0].partition("=")[2], "task_kwargs": {}}
+  if flags[0].startswith("--task_name"):
+    new = {"task": task, "task_kwargs": settings}
+    assert config.upgraded(old) == new
+
+
+def test_help_lists_flags_and_names(capsys):
   with pytest.raises(SystemExit) as end:
     run("--help")
   assert end.value.code == 0
-  text = " ".join(capsys.readouterr().out.split())
-  assert "instead of the config's: softmax, linear, nam, nam_causal," in text
-  assert "--model_dir" in text
+  text = capsys.readouterr().out
+  for flag in ("--workdir", "--model_dir", "--data_dir", "--task_name"):
+    assert flag in text
+  for names in config_lib.NAMES.values():
+    assert all(name in text for name in names)
+
+
+def test_script_prints_one_line_and_exits_with_status_2(tmp_path):
+  script = project_tree.ROOT / "train_lra.py"
+  done = subprocess.run(
+    [sys.executable, str(script), "--config.seeds=3"],
+    capture_output=True,
+    text=True,
+    env=os.environ | {"JAX_PLATFORMS": "cpu"},
+    cwd=tmp_path,
+  )
+  assert done.returncode == 2
+  (line,) = done.stderr.splitlines()
+  assert line.startswith("error: unknown config key 'seeds'; did you mean")
+  assert list(tmp_path.iterdir()) == []
