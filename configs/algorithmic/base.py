@@ -100,8 +100,8 @@ def get_config(
   """The config of a task.
 
   Args:
-    task: a name of `algorithmic.tasks.registry`.
-    arg: "model" or "model,preset"; the model is a name of
+    task: a name in `algorithmic.tasks.registry`.
+    arg: "model" or "model,preset"; the model is a name in
       `nam_jax.models.registry`.
     epochs: length of a run with preset `cpu`; see `SHARE_OF_EPOCHS`.
     curriculum_start: most digits at the start of a run with preset `cpu`.

@@ -172,7 +172,7 @@ def test_missing_matplotlib_costs_the_pictures_alone(
   [
     ([f"--config={CONFIGS}/task.py:dykc"], "task 'dykc'; did you mean 'dyck'"),
     ([f"--config={CONFIGS}/palin.py:dcn"], "model 'dcn'; did you mean 'dnc'"),
-    ([f"--config={CONFIGS}/palin.py:dnc,big"], "^unknown preset 'big'; known"),
+    ([f"--config={CONFIGS}/palin.py:dnc,big"], r"^unknown preset 'big'\. Known"),
     ([f"--config={CONFIGS}/nothing.py"], "No such file .*nothing.py"),
     (["--config.lerning_rate=1"], "'lerning_rate'; did you mean 'learning_rat"),
     (["--config.learning_rate=fast"], "learning_rate=fast"),
