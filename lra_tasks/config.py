@@ -37,10 +37,10 @@ class LRAConfig(training.TrainConfig):
   # A name in lra_tasks/registry.py, and the task's settings.
   task: str = "listops"
   task_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # A name in nam_jax/models/lra.py, and its options.
+  # A name in nam_jax/models/attentions.py, and its options.
   attention: str = "nam"
   attention_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # Sizes and rates of the network: fields of `Size` in nam_jax/models/lra.py.
+  # Sizes and rates of the network: fields of `Size`, in the same file.
   model_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # Treat padding as the benchmark's own code does: id 0 (black pixels too) is
   # padding, means are over padding, linear and nam attention see it.

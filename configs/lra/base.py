@@ -2,7 +2,7 @@
 
 A config file is chosen with attention and preset as
 `--config=configs/lra/text.py:nam,lra`. The attention is a name in
-nam_jax/models/lra.py; `--attention` replaces it. The presets:
+nam_jax/models/attentions.py; `--attention` replaces it. The presets:
 
   cpu    small, for two cores and a few minutes; the default
   lra    the benchmark's sizes and schedule; for a GPU

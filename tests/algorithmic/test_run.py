@@ -172,11 +172,14 @@ def test_missing_matplotlib_costs_the_pictures_alone(
   [
     ([f"--config={CONFIGS}/task.py:dykc"], "task 'dykc'; did you mean 'dyck'"),
     ([f"--config={CONFIGS}/palin.py:dcn"], "model 'dcn'; did you mean 'dnc'"),
-    ([f"--config={CONFIGS}/palin.py:dnc,big"], r"^unknown preset 'big'\. Known"),
+    ([f"--config={CONFIGS}/palin.py:dnc,big"], r"^unknown preset 'big'\. "),
     ([f"--config={CONFIGS}/nothing.py"], "No such file .*nothing.py"),
     (["--config.lerning_rate=1"], "'lerning_rate'; did you mean 'learning_rat"),
     (["--config.learning_rate=fast"], "learning_rate=fast"),
-    (["--config.model_kwargs.tape_lenght=3"], "argument 'tape_lenght'"),
+    (
+      ["--config.model_kwargs.tape_lenght=3"],
+      "'tape_lenght'; did you mean 'tape_length'",
+    ),
     (["--config.model_kwargs.num_heads=5"], "num_heads=5 does not divide"),
     (["--config.task_kwargs.count='x'"], "unknown field of task 'palin'"),
     (["--config.curriculum_start=11"], "start 11, end 10"),
