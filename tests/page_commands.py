@@ -1,11 +1,11 @@
-"""Runs the commands of the pages, shortened: `python -m tests.page_commands`.
+"""Runs the commands of the pages, in this process, with tiny sizes.
 
-A command is run as Python would run it, in this process, which has started JAX
-already. What makes it short is added behind its own arguments: few steps, tiny
-models. A command that sets variables of the environment is a process of its
-own, which this module is the program of.
+Most trainings are followed to their start: flags, config, data and model are
+real, and then nothing is trained. REAL names those that later blocks of a page
+rely on, at least one for each script; they are trained, for one update.
 """
 
+import contextlib
 import importlib.util
 import pathlib
 import runpy
@@ -18,9 +18,17 @@ import ml_collections
 import pytest
 
 from algorithmic import data
-from tests import page_stand_ins, project_tree
+from command_line import script, tables
+from nam_jax import training
+from tests import project_tree
 
 Words = Sequence[str]
+
+REAL = (
+  "--workdir=runs/demo",
+  "configs/lra/listops.py:mean",
+  "configs/fewshot/folder.py",
+)
 
 STEPS = ("num_steps=1", "eval_every=1", "log_every=1", "tensorboard=False")
 TRAINING = (*STEPS, "batch_size=2", "eval_batch_size=8", "accumulate_steps=1")
@@ -30,14 +38,9 @@ SIZES = {
   "qkv_dim": 8,
   "mlp_dim": 8,
   "num_layers": 1,
-  "num_steps": 1,
   "readout_dim": 4,
   "state_features": 2,
-  "control_features": 4,
-  "controller_features": 4,
-  "features": 4,
   "tape_length": 8,
-  "num_slots": 8,
 }
 EPISODES = (
   *("num_way=1", "num_query=1", "num_base_query=2"),
@@ -52,6 +55,10 @@ SOURCES = {
   "folder": (),
   "features": ("num_base_val=1", "num_base_test=1"),
 }
+
+
+class Started(Exception):
+  """A training has begun, or the result of one is asked for."""
 
 
 def config_flags(names: Words, prefix: str = "") -> list[str]:
@@ -82,22 +89,19 @@ def sizes(config: ml_collections.ConfigDict) -> list[str]:
 
 
 def algorithmic(words: Words) -> list[str]:
-  """Of train_algorithmic.py."""
+  """Shortens train_algorithmic.py."""
   config = load_config(words, "configs/algorithmic/palin.py:nam_tm")
   flags = config_flags((*TRAINING, "warmup_steps=0"))
   return [*words, *flags, *sizes(config)]
 
 
 def lra(words: Words) -> list[str]:
-  """Of train_lra.py; a benchmark's own config in CHECKOUT is tiny itself."""
+  """Shortens train_lra.py; a benchmark's own config in CHECKOUT is tiny."""
   if "/lra_benchmarks/" in option(words, "--config", ""):
     return list(words)
   config = load_config(words, "configs/lra/listops.py:nam,cpu")
-  data = {
-    "listops": ("num_train=16", "num_validation=4", "num_test=4"),
-    "text": (),
-    "image": (),
-  }[config.task]
+  rows = ("num_train=16", "num_validation=4", "num_test=4")
+  data = rows if config.task == "listops" else ()
   if config.task != "image":
     data = (*data, "max_length=32")
   return [
@@ -107,7 +111,7 @@ def lra(words: Words) -> list[str]:
 
 
 def fewshot(words: Words) -> list[str]:
-  """Of train_fewshot.py: one head instead of all that the config names."""
+  """Shortens train_fewshot.py: one head instead of all of the config's."""
   name = option(words, "--config", "configs/fewshot/glyphs.py")
   config = load_config(words, name)
   shots = (5,) if config.data in ("folder", "glyphs") else (1,)
@@ -124,19 +128,6 @@ def fewshot(words: Words) -> list[str]:
   ]
 
 
-def algorithmic_table(words: Words) -> list[str]:
-  """Of algorithmic_table.py: one cell."""
-  return [
-    *algorithmic(words),
-    *("--tasks=palin", "--models=nam_tm", "--seeds=0", "--jobs=1"),
-  ]
-
-
-def lra_table(words: Words) -> list[str]:
-  """Of lra_table.py: one cell."""
-  return [*lra(words), "--tasks=listops", "--attentions=nam", "--jobs=1"]
-
-
 def adding(*more: str) -> Callable[[Words], list[str]]:
   """Arguments that follow the others."""
   return lambda words: [*words, *more]
@@ -147,19 +138,19 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "train_algorithmic.py": algorithmic,
   "train_lra.py": lra,
   "train_fewshot.py": fewshot,
-  "algorithmic_table.py": algorithmic_table,
-  "lra_table.py": lra_table,
+  "algorithmic_table.py": adding(
+    "--tasks=palin", "--models=nam_tm", "--seeds=0", "--jobs=1"
+  ),
+  "lra_table.py": adding("--tasks=text", "--attentions=nam", "--jobs=1"),
   "algorithmic.show": list,
   "benchmarks": adding("--quick", "--groups=streaming"),
-  "docs.picture": adding("--digits=3"),
-  "experiments.lra_speed": adding(
-    "--rows=pathfinder:16", "--attentions=nam", "--rounds=1", "--batch_size=1"
-  ),
+  "data_files.prepare": adding("--help"),
   "data_files.unpickle": list,
+  "docs.picture": adding("--help"),
   "fewshot.inspect": adding("--image_size=8"),
   "lra_tasks.inspect": list,
   "lra_tasks.pathfinder_generator": adding("--count=4", "--output_dir=images"),
-  "nam_jax.report": list,
+  "report": list,
 }
 
 
@@ -171,6 +162,37 @@ def file_of(program: str) -> pathlib.Path:
   return path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+@contextlib.contextmanager
+def shortened():
+  """Inside, all scripts are short; see the module's docstring."""
+  is_real = False
+
+  def read(argv, *args, read=script.read):
+    nonlocal is_real
+    is_real = any(name in word for name in REAL for word in argv)
+    name = pathlib.Path(argv[0]).name
+    words = argv[1:] if "--help" in argv else PROGRAMS[name](argv[1:])
+    return read([argv[0], *words], *args)
+
+  def unless_real(function):
+    def called(*args):
+      if not is_real:
+        raise Started
+      return function(*args)
+
+    return called
+
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(script, "read", read)
+    patch.setattr(tables, "subprocess", types.SimpleNamespace(run=_here))
+    for name, split in data.SPLITS.items():
+      patch.setitem(data.SPLITS, name, split._replace(size=8))
+    for name in ("fit", "load"):
+      function = getattr(training, name)
+      patch.setattr(training, name, unless_real(function))
+    yield
+
+
 def run(arguments: Words) -> None:
   """Runs what stands behind `python`; anything but success is an error."""
   _, *arguments = arguments if arguments[0] == "-m" else ("", *arguments)
@@ -179,17 +201,18 @@ def run(arguments: Words) -> None:
     raise LookupError(
       f"{program} is not in PROGRAMS of {__name__}: say how to shorten it"
     )
-  _execute(program, words if "--help" in words else PROGRAMS[program](words))
+  is_training = program.startswith("train_")
+  if not is_training and "--help" not in words:
+    words = PROGRAMS[program](words)
+  with contextlib.suppress(Started):
+    _execute(program, words)
 
 
-def _execute(program: str, words: Words) -> None:
+def _execute(program, words):
   file = str(file_of(program))
-  with page_stand_ins.used(), pytest.MonkeyPatch.context() as patch:
+  with pytest.MonkeyPatch.context() as patch:
     patch.setattr(sys, "argv", [file, *words])
     patch.setattr(sys, "path", list(sys.path))
-    patch.setattr(table, "subprocess", types.SimpleNamespace(run=_here))
-    for name, split in data.SPLITS.items():
-      patch.setitem(data.SPLITS, name, split._replace(size=8))
     try:
       runpy.run_path(file, run_name="__main__")
     except SystemExit as end:
@@ -199,10 +222,6 @@ def _execute(program: str, words: Words) -> None:
 
 def _here(command: Words, **_) -> subprocess.CompletedProcess:
   """Instead of a process that a table of results starts for a run."""
-  _, script, *words = map(str, command)
-  _execute(pathlib.Path(script).name, words)
+  _, program, *words = map(str, command)
+  run([pathlib.Path(program).name, *words])
   return subprocess.CompletedProcess(command, 0)
-
-
-if __name__ == "__main__":
-  run(sys.argv[1:])
