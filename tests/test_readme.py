@@ -1,7 +1,8 @@
 """README and docs tell the truth: their code and commands run.
 
-Of the commands, see `page_commands` for what is left out. A page is run from top to bottom in an empty folder, like a notebook: a block
-may use what a command before it has left in runs/.
+A page is run from top to bottom in an empty folder, like a notebook: a block may
+use what a command before it has left in runs/. `page_commands` says how far the
+commands go.
 """
 
 import configparser

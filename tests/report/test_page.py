@@ -63,7 +63,7 @@ def test_heads_stand_beside_the_papers_on_mini_imagenet_alone(full, tmp_path):
 
 
 def test_benchmark_shows_goals_and_times(full):
-  name = "time of plain scan / memory_chunked, forward, S=64"
+  name = "time of plain scan / memory, forward, S=64"
   assert full.row(name)[1:] == ["2.00", "at least 0.9", "met"]
   row = full.row("causal", "forward", "memory_chunked")
   assert row[3:] == ["64", "125.00", "1.00", "3.5", "1.000"]
