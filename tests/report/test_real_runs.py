@@ -5,27 +5,24 @@ import json
 
 import pytest
 
-import train_algorithmic
-import train_fewshot
-import train_lra
 from algorithmic import data
 from algorithmic.run import AlgorithmicConfig
+from command_line import script
 from configs import saved
 from configs.algorithmic import fib
 from configs.fewshot import mini_imagenet
 from configs.lra import listops
 from fewshot.config import FewShotConfig
+from lra_tasks import run as lra_run
 from lra_tasks.run import LRAConfig
 from nam_jax import training
 from nam_jax.models import registry
 from nam_jax.training import whole_files
 from report import find, page
-from tests import (
-  project_tree,
-  test_train_algorithmic,
-  test_train_fewshot,
-  test_train_lra,
-)
+from tests import project_tree
+from tests.algorithmic import test_run as algorithmic_runs
+from tests.fewshot import test_run as fewshot_runs
+from tests.lra_tasks import test_run as lra_runs
 from tests.report.parsed import Page
 from tests.report.test_page import NOW
 
@@ -42,13 +39,13 @@ def root(tmp_path_factory):
   with pytest.MonkeyPatch.context() as patch:
     for name, split in data.SPLITS.items():
       patch.setitem(data.SPLITS, name, split._replace(size=24))
-    patch.setitem(registry.CORES, "guess", test_train_algorithmic.Guess)
-    test_train_algorithmic.guess(root / "palin")
-  tiny = test_train_lra
+    patch.setitem(registry.CORES, "guess", algorithmic_runs.Guess)
+    algorithmic_runs.guess(root / "palin")
+  tiny = lra_runs
   config = f"--config={CONFIGS}/lra/listops.py:nam,cpu"
   sizes = (*tiny.TINY, *tiny.TINY_MODEL, *tiny.TINY_LISTOPS)
-  train_lra.main(["", config, *sizes, f"--model_dir={root}/listops"])
-  test_train_fewshot.run(
+  lra_run.main(["", config, *sizes, f"--workdir={root}/listops"])
+  fewshot_runs.run(
     root / "glyphs",
     *("--config.shots=(1,)", "--config.curve_shots=()"),
     heads="cosine",
@@ -74,26 +71,25 @@ def test_runs_of_every_script_are_read(root):
 
 
 @pytest.mark.parametrize(
-  ("name", "script", "cls"),
+  ("name", "file", "cls"),
   [
-    ("palin", train_algorithmic, AlgorithmicConfig),
-    ("glyphs", train_fewshot, FewShotConfig),
-    ("listops", train_lra, LRAConfig),
+    ("palin", "train_algorithmic.py", AlgorithmicConfig),
+    ("glyphs", "train_fewshot.py", FewShotConfig),
+    ("listops", "train_lra.py", LRAConfig),
   ],
 )
 def test_command_in_the_page_makes_the_same_run(
-  root, monkeypatch, name, script, cls
+  root, monkeypatch, name, file, cls
 ):
   monkeypatch.chdir(project_tree.ROOT)
   (run,) = [run for run in find.find(root).runs if run.name == name]
-  file = str(run.folder / "config.json")
-  text = run.kind.command(file, str(run.folder), run.config)
+  saved_config = str(run.folder / "config.json")
+  text = run.kind.command(saved_config, str(run.folder), run.config)
   python, name, *words = text.replace("\\\n", "").split()
-  assert (python, name) == ("python", f"{script.__name__}.py")
-  folder = words[-1].removeprefix("--").partition("=")[0]
-  values = script.make_flags(script.__file__, script.CONFIG, words, folder)
-  config = script.parse(values, ["", *words], "")
-  config = training.from_config_dict(config, cls)
+  assert (python, name) == ("python", file)
+  more = {"data_dir": ""}
+  _, fields = script.read(["", *words], "", "configs/saved.py", {}, more)
+  config = training.from_config_dict(fields, cls)
   assert json.loads(json.dumps(dataclasses.asdict(config))) == run.config
 
 
