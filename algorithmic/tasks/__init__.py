@@ -1,1 +1,1 @@
-"""One task a file; `registry` knows them by name."""
+"""The tasks, in files by their kind; `registry` knows them by name."""

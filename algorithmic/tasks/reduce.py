@@ -1,14 +1,10 @@
 """Reduction: a string without its zeros."""
 
-import dataclasses
-from typing import ClassVar
-
 import numpy as np
 
 from algorithmic.tasks import layout, task
 
 
-@dataclasses.dataclass(frozen=True)
 class Reduce(task.Task):
   """Leaves out the zeros: `s _ M..M`, as many masks as digits in s.
 
@@ -24,7 +20,7 @@ class Reduce(task.Task):
   longer target; with them stand binomial(2d, 1/2) zeros, d on average.
   """
 
-  name: ClassVar[str] = "reduce"
+  name = "reduce"
   count: str = "input"
 
   def __post_init__(self):

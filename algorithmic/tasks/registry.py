@@ -3,22 +3,11 @@
 import dataclasses
 
 from algorithmic.tasks import (
-  binary_addition,
-  bucket_sort,
-  copy,
-  cycle_navigation,
-  dyck,
-  even_pairs,
-  fib,
-  modular_arithmetic,
-  odds_first,
-  palin,
-  parity,
-  progression,
+  numbers,
   reduce,
   repeat_copy,
-  reverse_string,
-  stack_manipulation,
+  stacks,
+  strings,
   task,
 )
 from nam_jax import spelling
@@ -26,22 +15,22 @@ from nam_jax import spelling
 TASKS: dict[str, type[task.Task]] = {
   task_class.name: task_class
   for task_class in (
-    fib.Fib,
-    palin.Palin,
+    numbers.Fib,
+    strings.Palin,
     reduce.Reduce,
-    copy.Copy,
+    strings.Copy,
     repeat_copy.RepeatCopy,
-    progression.Progression,
-    dyck.Dyck,
-    parity.Parity,
-    even_pairs.EvenPairs,
-    modular_arithmetic.ModularArithmetic,
-    cycle_navigation.CycleNavigation,
-    reverse_string.ReverseString,
-    stack_manipulation.StackManipulation,
-    bucket_sort.BucketSort,
-    odds_first.OddsFirst,
-    binary_addition.BinaryAddition,
+    numbers.Progression,
+    stacks.Dyck,
+    strings.Parity,
+    strings.EvenPairs,
+    strings.ModularArithmetic,
+    strings.CycleNavigation,
+    strings.ReverseString,
+    stacks.StackManipulation,
+    strings.BucketSort,
+    strings.OddsFirst,
+    numbers.BinaryAddition,
   )
 }
 

@@ -1,14 +1,10 @@
 """Copying a string several times."""
 
-import dataclasses
-from typing import ClassVar
-
 import numpy as np
 
 from algorithmic.tasks import layout, task
 
 
-@dataclasses.dataclass(frozen=True)
 class RepeatCopy(task.Task):
   """Repeats d digits n times, n uniform in 1..max_repeats: `_ n _ s _ M..M E`.
 
@@ -17,7 +13,7 @@ class RepeatCopy(task.Task):
   _2_307_307307E
   """
 
-  name: ClassVar[str] = "repeat_copy"
+  name = "repeat_copy"
   max_repeats: int = 3
 
   def __post_init__(self):

@@ -27,11 +27,17 @@ class Batch(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-  """Base of all tasks; a subclass gives `name` and the first three methods."""
+  """Base of all tasks; a subclass gives `name` and the first three methods.
+
+  Every task is a frozen dataclass; its fields are the task's settings.
+  """
 
   name: ClassVar[str]
   vocab_size: ClassVar[int] = layout.VOCAB_SIZE
   symbols: ClassVar[str] = layout.SYMBOLS  # how `show` writes each token
+
+  def __init_subclass__(cls) -> None:
+    dataclasses.dataclass(frozen=True)(cls)
 
   def sequence_length(self, digits: int) -> int:
     """Tokens that the longest sample of this many digits needs."""

@@ -86,11 +86,6 @@ def test_docstring_holds_a_worked_example_that_runs(name):
   assert result.failed == 0
 
 
-def test_one_task_per_file_named_after_it():
-  for name, task_class in registry.TASKS.items():
-    assert task_class.__module__ == f"algorithmic.tasks.{name}"
-
-
 @every_task
 def test_batch_has_the_promised_types(task):
   batch = draw(task, [3, 1, 7])

@@ -4,7 +4,7 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies
 
-from algorithmic.tasks import arithmetic, layout
+from algorithmic.tasks import layout, numbers
 
 naturals = strategies.integers(0, 10**60)
 settings = hypothesis.settings(deadline=None, database=None, max_examples=60)
@@ -28,23 +28,23 @@ def batch_of(values):
 )
 def test_sums_equal_those_of_integers(pairs):
   a, b = (batch_of(column) for column in zip(*pairs, strict=True))
-  total = arithmetic.add(a, b, 10)
+  total = numbers.add(a, b, 10)
   for row, pair in zip(total, pairs, strict=True):
     text = "".join(str(digit) for digit in row if digit != layout.PAD)
     assert text[::-1] == str(sum(pair))
 
 
 def test_carry_runs_through_sixty_nines():
-  total = arithmetic.add(np.full((1, 60), 9), np.array([[1]]), 10)
+  total = numbers.add(np.full((1, 60), 9), np.array([[1]]), 10)
   np.testing.assert_array_equal(total, [[0] * 60 + [1]])
 
 
 def test_random_numbers_have_exactly_their_length():
   rng = np.random.default_rng(0)
   lengths = np.resize(range(1, 30), 2000)
-  numbers = arithmetic.random_numbers(rng, lengths, 10)
-  np.testing.assert_array_equal((numbers != layout.PAD).sum(axis=1), lengths)
-  assert (numbers[np.arange(2000), lengths - 1] >= 1).all()
+  drawn = numbers.random_numbers(rng, lengths, 10)
+  np.testing.assert_array_equal((drawn != layout.PAD).sum(axis=1), lengths)
+  assert (drawn[np.arange(2000), lengths - 1] >= 1).all()
 
 
 @settings
