@@ -1,8 +1,8 @@
 """README and docs tell the truth: their code and commands run.
 
-A page is run from top to bottom in an empty folder, like a notebook: a block may
-use what a command before it has left in runs/. `page_commands` says how far the
-commands go.
+A page is run from top to bottom in an empty folder, like a notebook: a block
+may use what a command before it has left in runs/. `page_commands` says how far
+the commands go.
 """
 
 import configparser

@@ -18,7 +18,8 @@ Gate = Float[Array, "b s h"] | Float[Array, ""] | float | int
 Mask = Bool[Array, "b s"]
 SegmentIds = Int[Array, "b s"]
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def gates_by_name(form: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -28,7 +29,7 @@ def gates_by_name(form: Callable[_P, _R]) -> Callable[_P, _R]:
   def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
     if len(args) > 3:
       raise TypeError(
-        f"gates are keyword arguments: {form.__name__}(q, k, v, p_r=..., "
+        f"gates are keyword arguments: {checked.__name__}(q, k, v, p_r=..., "
         f"p_w=..., p_e=...), got {len(args)} positional arguments"
       )
     return form(*args, **kwargs)

@@ -2,34 +2,32 @@
 
 import dataclasses
 import json
+import runpy
+import sys
 
 import pytest
 
 from algorithmic import data
-from algorithmic.run import AlgorithmicConfig
-from command_line import script
+from algorithmic.config import AlgorithmicConfig
 from configs import saved
 from configs.algorithmic import fib
 from configs.fewshot import mini_imagenet
 from configs.lra import listops
 from fewshot.config import FewShotConfig
-from lra_tasks import run as lra_run
-from lra_tasks.run import LRAConfig
+from lra_tasks.config import LRAConfig
 from nam_jax import training
 from nam_jax.models import registry
 from nam_jax.training import whole_files
 from report import find, page
-from tests import project_tree
-from tests.algorithmic import test_run as algorithmic_runs
-from tests.fewshot import test_run as fewshot_runs
-from tests.lra_tasks import test_run as lra_runs
+from tests import page_commands, project_tree
+from tests.algorithmic import test_run as algorithmic
+from tests.fewshot import test_run as fewshot
+from tests.lra_tasks import test_run as lra
 from tests.report.parsed import Page
 from tests.report.test_page import NOW
 
 # ml_collections loads config files in a way that Python 3.11 warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module")
-
-CONFIGS = project_tree.ROOT / "configs"
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +37,13 @@ def root(tmp_path_factory):
   with pytest.MonkeyPatch.context() as patch:
     for name, split in data.SPLITS.items():
       patch.setitem(data.SPLITS, name, split._replace(size=24))
-    patch.setitem(registry.CORES, "guess", algorithmic_runs.Guess)
-    algorithmic_runs.guess(root / "palin")
-  tiny = lra_runs
-  config = f"--config={CONFIGS}/lra/listops.py:nam,cpu"
-  sizes = (*tiny.TINY, *tiny.TINY_MODEL, *tiny.TINY_LISTOPS)
-  lra_run.main(["", config, *sizes, f"--workdir={root}/listops"])
-  fewshot_runs.run(
-    root / "glyphs",
-    *("--config.shots=(1,)", "--config.curve_shots=()"),
-    heads="cosine",
-  )
+    patch.setitem(registry.CORES, "guess", algorithmic.Guess)
+    algorithmic.guess(root / "palin")
+  sizes = (*lra.TINY, *lra.TINY_MODEL, *lra.TINY_LISTOPS)
+  config = f"--config={lra.CONFIGS}/listops.py:nam,cpu"
+  lra.run(config, *sizes, f"--workdir={root}/listops")
+  flags = ("--config.shots=(1,)", "--config.curve_shots=()")
+  fewshot.run(root / "glyphs", *flags, heads="cosine")
   return root
 
 
@@ -71,25 +65,32 @@ def test_runs_of_every_script_are_read(root):
 
 
 @pytest.mark.parametrize(
-  ("name", "file", "cls"),
+  ("name", "cls"),
   [
-    ("palin", "train_algorithmic.py", AlgorithmicConfig),
-    ("glyphs", "train_fewshot.py", FewShotConfig),
-    ("listops", "train_lra.py", LRAConfig),
+    ("palin", AlgorithmicConfig),
+    ("glyphs", FewShotConfig),
+    ("listops", LRAConfig),
   ],
 )
-def test_command_in_the_page_makes_the_same_run(
-  root, monkeypatch, name, file, cls
-):
+def test_command_in_the_page_makes_the_same_run(root, monkeypatch, name, cls):
   monkeypatch.chdir(project_tree.ROOT)
   (run,) = [run for run in find.find(root).runs if run.name == name]
-  saved_config = str(run.folder / "config.json")
-  text = run.kind.command(saved_config, str(run.folder), run.config)
-  python, name, *words = text.replace("\\\n", "").split()
-  assert (python, name) == ("python", file)
-  more = {"data_dir": ""}
-  _, fields = script.read(["", *words], "", "configs/saved.py", {}, more)
-  config = training.from_config_dict(fields, cls)
+  file = str(run.folder / "config.json")
+  text = run.kind.command(file, str(run.folder), run.config)
+  python, script, *words = text.replace("\\\n", "").split()
+  assert python == "python"
+
+  def stop(fields, wanted):
+    assert wanted is cls
+    read.append(from_config_dict(fields, wanted))
+    raise page_commands.Started
+
+  read, from_config_dict = [], training.from_config_dict
+  monkeypatch.setattr(training, "from_config_dict", stop)
+  monkeypatch.setattr(sys, "argv", [script, *words])
+  with pytest.raises(page_commands.Started):
+    runpy.run_path(script, run_name="__main__")
+  (config,) = read
   assert json.loads(json.dumps(dataclasses.asdict(config))) == run.config
 
 
