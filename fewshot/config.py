@@ -1,15 +1,28 @@
 """The settings of a few-shot experiment, and the experiment they describe."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from absl import flags
 from flax import linen as nn
 
+from command_line import script
+from configs.fewshot import base
 from fewshot import episodes
+from fewshot.data import registry
 from fewshot.data.dataset import Dataset
 from fewshot.network import BaseNetwork
 from nam_jax import training
+
+DEFAULT = "configs/fewshot/glyphs.py"
+NAMES = {
+  "heads": base.CHOICES,
+  "presets": ("cpu (default)", "paper (of cifar.py and mini_imagenet.py)"),
+  "data": registry.SOURCES,
+}
+_FLAGS = {"data_dir": "folder of the data; glyphs need none"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,3 +119,11 @@ class Experiment(NamedTuple):
   dataset: Dataset
   network: BaseNetwork
   heads: dict[str, nn.Module]
+
+
+def read(
+  argv: Sequence[str], usage: str
+) -> tuple[FewShotConfig, flags.FlagValues]:
+  """The config that argv chooses, and the other flags."""
+  values, fields = script.read(argv, usage, DEFAULT, NAMES, _FLAGS)
+  return training.from_config_dict(fields, FewShotConfig), values

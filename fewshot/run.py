@@ -6,6 +6,7 @@ the features do not change. Then all heads answer the same test episodes.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,24 @@ from fewshot import (
   pictures,
   stage1,
   stage2,
+  table,
 )
+from fewshot import config as config_lib
 from fewshot.classifier import FewShotClassifier
 from fewshot.config import Experiment, FewShotConfig
 from fewshot.data import registry
-from fewshot.data.dataset import DataError
 from nam_jax import training
 from nam_jax.training import whole_files
+
+
+def main(argv: Sequence[str], usage: str = __doc__) -> None:
+  """Trains and tests as the flags in argv say."""
+  config, flags = config_lib.read(argv, usage)
+  training.connect()
+  experiment = make_experiment(config, flags.workdir, flags.data_dir)
+  results = run(experiment, train=not flags.test_only)
+  if training.is_main():
+    print(table.show(results))
 
 
 def make_experiment(
@@ -43,16 +55,13 @@ def make_experiment(
       " numbers from 1 on, and shots not empty"
     )
   with script.user_errors():
-    try:
-      data_dir = data_dir or None
-      dataset = registry.load(config.data, data_dir, **config.data_kwargs)
-      for split in ("val", "test"):
-        size = config.test_size(config.most_shots(split))
-        episodes.check(getattr(dataset, split), size, split)
-      size = config.train_size(max(config.shots))
-      episodes.check(dataset.base_train, size, "base_train")
-    except DataError as error:
-      raise training.UserError(str(error)) from error
+    data_dir = data_dir or None
+    dataset = registry.load(config.data, data_dir, **config.data_kwargs)
+    for split in ("val", "test"):
+      size = config.test_size(config.most_shots(split))
+      episodes.check(getattr(dataset, split), size, split)
+    size = config.train_size(max(config.shots))
+    episodes.check(dataset.base_train, size, "base_train")
     num_base = len(dataset.base_train.names)
     if num_base <= config.num_way:
       raise ValueError(

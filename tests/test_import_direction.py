@@ -30,7 +30,7 @@ ROOMS = {
   "report": f"{LIBRARY} command_line",
   "algorithmic": SHARED,
   "lra_tasks": SHARED,
-  "fewshot": SHARED,
+  "fewshot": f"{SHARED} configs",
   "benchmarks": f"{SHARED} lra_tasks fewshot",
   "configs": "| ml_collections",
 }

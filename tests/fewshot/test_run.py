@@ -7,7 +7,6 @@ import jax
 import numpy as np
 import pytest
 
-import train_fewshot
 from fewshot import run as fewshot_run
 from fewshot import stage1
 from fewshot.classifier import FewShotClassifier
@@ -42,7 +41,7 @@ TINY = (
 def run(workdir, *arguments, heads="cosine,cosine_tuned,nam"):
   config = f"--config={CONFIGS / 'glyphs.py'}:{heads}"
   command = ("train_fewshot.py", config, f"--workdir={workdir}")
-  train_fewshot.main([*command, *TINY, *arguments])
+  fewshot_run.main([*command, *TINY, *arguments])
   return json.loads((workdir / "results.json").read_text())
 
 
@@ -159,14 +158,14 @@ def test_a_mistake_is_named_before_anything_is_written(
 
 def test_missing_data_says_what_to_fetch():
   with pytest.raises(training.UserError, match="mini"):
-    train_fewshot.main(
+    fewshot_run.main(
       ["train_fewshot.py", f"--config={CONFIGS / 'mini_imagenet.py'}"]
     )
 
 
 def test_help_lists_flags_data_heads_and_presets(capsys):
   with pytest.raises(SystemExit) as done:
-    train_fewshot.main(["train_fewshot.py", "--help"])
+    fewshot_run.main(["train_fewshot.py", "--help"])
   assert done.value.code == 0
   printed = capsys.readouterr().out
   for text in ("--data_dir", "--config", "test_only", "Stage 1"):
