@@ -1,7 +1,7 @@
 """A trained causal model as a file that runs token by token, with JAX alone.
 
-Such a model keeps nothing of the tokens it has read but its state, whose size
-is fixed. So the millionth token takes the time and the memory of the first.
+All that such a model keeps of the tokens it has read is its state, whose size
+is fixed. So the millionth token takes as much time and memory as the first.
 
   def apply(variables, memory, token):
     return layer.apply(variables, token, memory, method="continue_from")
@@ -9,8 +9,8 @@ is fixed. So the millionth token takes the time and the memory of the first.
   program = nam_jax.export_step(apply, variables, memory, token)
   pathlib.Path("step.jax").write_bytes(program)
 
-To run it, JAX is enough (here as there with the package `flatbuffers`, the
-extra `export`). A state of zeros is a new stream:
+Running it needs JAX alone; both sides need the package `flatbuffers`, from the
+extra `export`. A state of zeros begins a new stream:
 
   exported = jax.export.deserialize(pathlib.Path("step.jax").read_bytes())
   step = jax.jit(exported.call, donate_argnums=0)
@@ -40,14 +40,14 @@ def export_step(
   """The step from one token to the next as a program, with the weights in it.
 
   Args:
-    apply: apply(variables, state, token) -> (output, state), for instance of a
+    apply: apply(variables, state, token) -> (output, state), for instance by a
       layer's `apply`.
     variables: The weights.
     state: The state before the first token.
-    token: A token of the shape and type that the program shall take, or several
+    token: A token of the shape and type that the program will take, or several
       of them: every call takes as many.
-    platforms: Where the program shall run, such as ("cpu", "cuda", "tpu"); by
-      default where it is made.
+    platforms: Where the program will run, such as ("cpu", "cuda", "tpu"); by
+      default the platform it is made on.
 
   Returns:
     What `jax.export.deserialize` reads: a program called with (state, token)
@@ -71,7 +71,7 @@ def export_step(
 
 
 def _check_state(apply, variables, state, token):
-  """The state that a step returns is one that the next can take."""
+  """Checks that the next step can take the state that a step returns."""
   given = jax.eval_shape(lambda: state)
   _, returned = jax.eval_shape(apply, variables, state, token)
   if returned != given:

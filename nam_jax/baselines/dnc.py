@@ -19,7 +19,10 @@ from nam_jax.ops import addressing
 
 
 class DNCState(NamedTuple):
-  """What a DNC carries from one token to the next; d is controller width."""
+  """What a DNC carries from token to token.
+
+  d is the width of its controller; n, k and r are as in `ops.addressing`.
+  """
 
   cell: Float[Array, "*b d"]
   hidden: Float[Array, "*b d"]

@@ -91,8 +91,8 @@ class TemporalLatentEncoder(nn.Module):
     num_cross_layers_state_updater: looks of the state at the tokens.
     use_global_pos_encoding: whether positions count from the start of the
       sequence, not of the block.
-    max_len: longest sequence; None is no limit, not for learned positions that
-      count from the start of the sequence.
+    max_len: longest sequence; None for no limit. Learned positions that count
+      from the start of the sequence need one.
     positions: added to the input: "sinusoidal" or "learned".
     dropout_rate: at entry, after attention and inside the MLPs.
     attention_dropout_rate: of the attention weights.

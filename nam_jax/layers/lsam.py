@@ -122,7 +122,7 @@ class LSAM(nn.Module):
     initial_state: LSAMState | None = None,
     mask: Bool[Array, "b s"] | None = None,
   ) -> tuple[Float[Array, "b s e"], LSAMState]:
-    """Runs over the sequence; a masked token puts out zero."""
+    """Runs over the sequence; a masked token outputs zero."""
     directions = ("forward", "backward") if self.bidirectional else ("forward",)
     part = self.num_heads // len(directions)
     outputs, states = [], []

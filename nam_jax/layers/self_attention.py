@@ -21,11 +21,11 @@ class SelfAttention(nn.Module):
     dropout_rate: of the attention weights.
     use_bias: whether the four projections have biases.
     dtype: of the computation.
-    mask_queries: padded tokens see no token at all, and so, by the softmax,
-      all of them alike: what the Long Range Arena does.
-    attention_fn: as in `nn.MultiHeadDotProductAttention`. It must name the
-      arguments it gets, `mask` and (for dropout) `dropout_rng`: flax leaves
-      out all others.
+    mask_queries: hide every token from padded tokens too, so that the softmax
+      lets them see all tokens equally, as in the Long Range Arena.
+    attention_fn: as in `nn.MultiHeadDotProductAttention`. It must have
+      parameters named `mask` and, for dropout, `dropout_rng`: flax passes only
+      the arguments that a function names.
   """
 
   num_heads: int

@@ -65,7 +65,7 @@ class MLP(nn.Module):
   def __call__(
     self, x: Float[Array, "b s d"], *, train: bool = False
   ) -> Float[Array, "b s d"]:
-    """Applies the layer to every token by itself."""
+    """Applies the layer to each token separately."""
     dense = functools.partial(
       nn.Dense,
       dtype=self.dtype,
@@ -141,7 +141,7 @@ class TransformerEncoder(nn.Module):
     num_layers: number of blocks.
     mlp_dim: inner width of the MLPs.
     positions: added to the input: "learned", "sinusoidal" or None.
-    max_len: longest sequence; None is no limit, not for learned positions.
+    max_len: longest sequence; None for no limit. Learned positions need one.
     dropout_rate: at entry, after attention and inside the MLPs.
     dtype: of the computation.
   """

@@ -50,7 +50,7 @@ class Size:
   mlp_dim: int
   max_len: int  # of the encoded sequence, a CLS token included
   dropout_rate: float = 0.1
-  attention_dropout_rate: float = 0.1  # of attention weights, where there are
+  attention_dropout_rate: float = 0.1  # of attention weights, if any
   learn_pos_emb: bool = False
   classifier_pool: str = "CLS"
   compat: bool = False  # compute as the benchmark's own code does
@@ -61,9 +61,9 @@ class Kind(NamedTuple):
   """An attention, or another encoder, and how it fits into the classifier."""
 
   make: Callable[..., Layer | nn.Module]  # (size, **options) -> layer's maker
-  causal: bool = False  # a token sees none behind it
+  causal: bool = False  # a token sees no later one
   compat_mask: bool = True  # the benchmark's own code gives it the mask
-  latent: bool = False  # make returns an encoder, whose tokens are latent
+  latent: bool = False  # make returns an encoder of latent tokens
 
 
 def softmax(size: Size) -> Layer:

@@ -20,14 +20,14 @@ class TokenEncoder(nn.Module):
     encoder: any module encoder(x [b s d], mask=[b s] or None, train=...) that
       returns [b s d].
     pool: "CLS" (one token), "MEAN", "SUM" or "FLATTEN" of the real tokens.
-    add_cls: put a learned token to the front, and pool it by "CLS"; otherwise
-      "CLS" is the first token.
-    causal: tokens do not see those behind them, so the learned token follows
-      the last real one, and "CLS" is the last real token.
+    add_cls: put a learned token in front, for "CLS" to pool; otherwise "CLS"
+      pools the first token.
+    causal: tokens do not see later ones, so the learned token follows the last
+      real one, and "CLS" pools the last real token.
     latent: the encoder returns other tokens [b n d] instead, all of them real.
     mask_attention: let the encoder see the mask.
-    zero_is_padding: id 0 is padding wherever it stands, also as a black pixel,
-      and the mean is over padding too: the Long Range Arena's own code.
+    zero_is_padding: id 0 is padding everywhere, even as a black pixel, and the
+      mean is over padding too, as in the Long Range Arena's own code.
   """
 
   vocab_size: int
@@ -117,8 +117,8 @@ class Classifier(nn.Module):
     tokens: what encodes each sequence.
     hidden: widths of the hidden layers of the head.
     num_classes: number of classes.
-    pool_norm: BatchNorm between the two. Means over a thousand tokens differ
-      little from each other; this takes away what all have in common.
+    pool_norm: BatchNorm between the two. Means over a thousand tokens hardly
+      differ; this removes what they have in common.
   """
 
   tokens: TokenEncoder

@@ -48,7 +48,7 @@ def lsam_scan(
 ) -> tuple[Float[Array, "b s h v"], LSAMState]:
   """The recurrence over a sequence; o = `lsam_width(v)`.
 
-  A masked token leaves the state as it is and puts out zero.
+  A masked token leaves the state as it is and outputs zero.
 
   Returns:
     The hidden states, in the type of x, and the state after the last step.

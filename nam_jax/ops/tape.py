@@ -14,7 +14,7 @@ LSAM does, and so do we: a machine can read what it has just written. Heads are
 scaled to unit length after a move, or left as the paper's raw sum.
 
 All controls are known before the loop. The backward pass is written by hand and
-undoes the writes instead of storing tapes; the rules, which may be the user's,
+undoes the writes instead of storing tapes; the rules, which users may add to,
 are differentiated by JAX.
 """
 
@@ -103,7 +103,7 @@ def tape_scan(
 ) -> tuple[Float[Array, "b s h v"], Tape, Float[Array, "b s 2 h n"]]:
   """Runs the machine over a sequence of controls.
 
-  A masked token writes nothing, moves no head and puts out zero.
+  A masked token writes nothing, moves no head and outputs zero.
 
   Returns:
     The outputs in the type of the values, the tape afterwards, and the heads as
@@ -240,7 +240,7 @@ def _scan_backward(mix, normalized, residuals, gradients):
   del normalized  # as saved.scale says
   tokens, saved, tape = residuals
   d_reads, d_seen, d_tape = gradients
-  # Mostly nobody asks for the heads; their gradient is a large array of zeros.
+  # The heads are rarely used; their gradient would be a large array of zeros.
   d_seen = None if _is_zero(d_seen) else d_seen
   d_reads, d_tape = jax.tree.map(
     lambda d: jnp.zeros(d.shape, d.dtype) if _is_zero(d) else d,

@@ -22,11 +22,11 @@ def bigbird_attention(
   value: Float[Array, "b s h v"],
   *,
   mask: Bool[Array, "b s"] | None = None,
+  dropout_rng: jax.Array | None = None,
+  dropout_rate: float = 0.0,
   block_size: int = 64,
   num_rand_blocks: int = 3,
   seed: int = 0,
-  dropout_rng: jax.Array | None = None,
-  dropout_rate: float = 0.0,
 ) -> Float[Array, "b s h v"]:
   """Softmax attention by blocks, at a cost linear in the length.
 
@@ -39,12 +39,12 @@ def bigbird_attention(
     key: keys.
     value: values.
     mask: True = real token; without any, all outputs are zeros.
+    dropout_rng: for the dropout of weights; None for no dropout.
+    dropout_rate: the fraction of weights to drop.
     block_size: number of tokens of a block.
     num_rand_blocks: number of random blocks that a block sees, drawn from all;
       the Long Range Arena draws them from the first 1,024 tokens.
     seed: decides which blocks are the random ones.
-    dropout_rng: for the dropout of weights; None for no dropout.
-    dropout_rate: the fraction of weights to drop.
   """
   s, h = query.shape[1:3]
   real = blocks.real_tokens(mask, query)
@@ -93,7 +93,7 @@ def _put(x, new, index):
 def random_order(seed: int, h: int, z: int) -> np.ndarray:
   """Random numbers [h z z]: a block prefers the blocks with the largest.
 
-  Those of the first blocks do not depend on z, so that padding changes nothing.
+  The numbers of the first blocks do not depend on z, so padding changes nothing.
   """
   rows = [
     np.random.default_rng((seed, head, block)).random(z, np.float32)
@@ -125,7 +125,7 @@ def _global_keys(key, value, real, ends):
 
 
 def _window_keys(key, value, real, last):
-  """Each block and those beside it, as far as they are not global."""
+  """Each block and the blocks beside it, except global ones."""
   place = jnp.arange(real.shape[1])[None]
   inner = (place > 0) & (place < last[:, None])
   real = blocks.neighbours(real & inner[..., None])
@@ -158,7 +158,7 @@ class BigBirdAttention(AttentionLayer):
     dropout_rate: of the attention weights; the Long Range Arena has none here.
     block_size: number of tokens of a block.
     num_rand_blocks: number of random blocks that a block sees.
-    seed: for other random blocks in all layers.
+    seed: change it for other random blocks in all layers.
   """
 
   block_size: int = 64

@@ -71,7 +71,7 @@ def products(
 def hide(
   scores: Float[Array, "*n"], allowed: Bool[Array, "*#n"]
 ) -> Float[Array, "*n"]:
-  """The lowest number instead of the scores that are not allowed."""
+  """Replaces the scores that are not allowed by the lowest number."""
   return jnp.where(allowed, scores, jnp.finfo(scores.dtype).min)
 
 
@@ -82,7 +82,7 @@ def masked_softmax(
 ) -> Float[Array, "*n t"]:
   """Softmax over the scores that are not hidden; zeros where all are.
 
-  With a key `dropout_rng`, each weight is dropped by itself.
+  With a key `dropout_rng`, each weight is dropped independently.
   """
   weights = jax.nn.softmax(scores, axis=-1)
   weights = jnp.where(scores > jnp.finfo(scores.dtype).min, weights, 0)
@@ -108,7 +108,7 @@ def masked_attention(
   dropout_rng: jax.Array | None = None,
   dropout_rate: float = 0.0,
 ) -> Float[Array, "*n s h v"]:
-  """Softmax attention of every query to the keys that it is allowed.
+  """Softmax attention of every query to the keys that it may see.
 
   A query without any key gives zeros. Scores and weights are float32 or wider,
   the outputs of the dtype of `value`.
@@ -148,7 +148,7 @@ def block_attention(
 
 
 def split_rng(rng: jax.Array | None) -> tuple:
-  """Two keys from one, for two draws; two times None from None."""
+  """Two keys from one, for two draws; two Nones from None."""
   return (None, None) if rng is None else tuple(jax.random.split(rng))
 
 

@@ -16,7 +16,7 @@ def local_attention(
   dropout_rng: jax.Array | None = None,
   dropout_rate: float = 0.0,
 ) -> Float[Array, "b s h v"]:
-  """Softmax attention inside of blocks of `block_size` consecutive tokens.
+  """Softmax attention inside blocks of `block_size` consecutive tokens.
 
   The Long Range Arena's own code differs: its reshape puts every n-th token
   into a block, for n blocks. The cost is linear in the length.

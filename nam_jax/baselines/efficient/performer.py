@@ -133,7 +133,7 @@ class GeneralizedPerformer(_Performer):
   kernel_epsilon: float = 1e-3
 
   def _features(self, query, key, mask, train):
-    del mask, train  # each token by itself, nothing is random
+    del mask, train  # tokens are independent, nothing is random
     wide = precision.accumulator(query.dtype)
     return (nn.relu(x.astype(wide)) + self.kernel_epsilon for x in (query, key))
 

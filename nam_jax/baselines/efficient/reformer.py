@@ -1,7 +1,7 @@
-"""Reformer attention (Kitaev et al. 2020): attend among tokens of like hash.
+"""Reformer attention (Kitaev et al. 2020): attend within a hash bucket.
 
-Queries are their own keys. Tokens are sorted by a random hash that is likely
-the same for similar queries, and the sorted sequence is cut into chunks. Each
+Queries are their own keys. Tokens are sorted by a random hash that similar
+queries are likely to share, and the sorted sequence is cut into chunks. Each
 token attends to its own chunk and the one before it: linear cost, apart from
 the sort.
 
@@ -119,7 +119,7 @@ class ReformerAttention(AttentionLayer):
     dropout_rate: of the attention weights; the Long Range Arena has none here.
     dtype: of the projections; attention is float32 or wider.
     chunk_len: number of tokens of a chunk.
-    n_hashes: number of hashes; what they find counts together.
+    n_hashes: number of hashes; their results are combined.
     n_buckets: number of values of a hash, even.
     seed: changes the hashes.
   """

@@ -1,4 +1,4 @@
-"""Sinkhorn attention (Tay et al. 2020): attend to another block, too.
+"""Sinkhorn attention (Tay et al. 2020): attend to a second block.
 
 Each token attends to the tokens of its own block and, separately, to those of
 another one; the sum is its output. The other block is a mixture of all blocks,
@@ -53,8 +53,8 @@ class SinkhornAttention(AttentionLayer):
   Attributes:
     dtype: of the computation; weights are float32 or wider.
     block_size: number of tokens of a block.
-    max_num_blocks: how many blocks, from the first, can be taken from. Tokens
-      of later blocks attend to a mixture of these, but are in none themselves.
+    max_num_blocks: number of first blocks that mixtures are made of. Tokens of
+      later blocks attend to the mixtures, but are not part of them.
     sort_activation: "softmax" or "sinkhorn".
   """
 
