@@ -10,10 +10,16 @@ from flax import linen as nn
 from flax import nnx
 
 from nam_jax.layers.attention_fn import linear_attention_fn, nam_attention_fn
+from tests import linen_tools
 from tests.agreement import Random, assert_agree
 
 FUNCTIONS = {"nam": nam_attention_fn, "linear": linear_attention_fn}
 functions = pytest.mark.parametrize("fn", FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+def call(fn, *arrays, **options):
+  """fn compiled; arrays among the options are compiled in."""
+  return linen_tools.compiled(lambda *a: fn(*a, **options))(*arrays)
 
 
 def inputs(s=5, t=7):
@@ -25,25 +31,26 @@ def inputs(s=5, t=7):
 def test_a_key_mask_equals_the_same_mask_over_all_pairs(fn):
   q, k, v = inputs()
   mask = Random(1).mask(2, 1, 1, 7).at[..., 0].set(True)
-  linear = fn(q, k, v, mask=mask)
-  quadratic = fn(q, k, v, mask=jnp.broadcast_to(mask, (2, 1, 5, 7)))
+  linear = call(fn, q, k, v, mask=mask)
+  quadratic = call(fn, q, k, v, mask=jnp.broadcast_to(mask, (2, 1, 5, 7)))
   assert_agree(linear, quadratic, 1e-5)
   kept = [
     (q[i : i + 1], k[i : i + 1, m], v[i : i + 1, m])
     for i, m in enumerate(np.asarray(mask[:, 0, 0]))
   ]
-  assert_agree(linear, jnp.concatenate([fn(*a) for a in kept]), 1e-5)
+  assert_agree(linear, np.concatenate([call(fn, *a) for a in kept]), 1e-5)
 
 
 @functions
 def test_causal_equals_a_triangular_mask_over_all_pairs(fn):
   q, k, v = inputs(7, 7)
   triangle = jnp.broadcast_to(jnp.tril(jnp.ones((7, 7), bool)), (2, 1, 7, 7))
-  assert_agree(fn(q, k, v, is_causal=True), fn(q, k, v, mask=triangle), 1e-5)
+  causal = call(fn, q, k, v, is_causal=True)
+  assert_agree(causal, call(fn, q, k, v, mask=triangle), 1e-5)
   keys = Random(1).mask(2, 1, 1, 7).at[..., 0].set(True)
   assert_agree(
-    fn(q, k, v, mask=keys, is_causal=True),
-    fn(q, k, v, mask=keys & triangle),
+    call(fn, q, k, v, mask=keys, is_causal=True),
+    call(fn, q, k, v, mask=keys & triangle),
     1e-5,
   )
 
@@ -52,13 +59,14 @@ def test_causal_equals_a_triangular_mask_over_all_pairs(fn):
 def test_linen_attention_respects_the_mask(fn):
   x = Random().normal(2, 6, 8)
   layer = nn.MultiHeadDotProductAttention(num_heads=2, attention_fn=fn)
-  variables = layer.init(jax.random.key(0), x)
+  variables = linen_tools.random_params(layer, x)
+  apply = linen_tools.compiled(layer.apply)
   mask = jnp.broadcast_to(jnp.arange(6) < 4, (2, 1, 1, 6))
-  masked = layer.apply(variables, x, mask=mask)
-  short = layer.apply(variables, x[:, :4])
+  masked = apply(variables, x, mask=mask)
+  short = apply(variables, x[:, :4])
   assert_agree(masked[:, :4], short, 1e-5)
   pairs = nn.make_attention_mask(mask[:, 0, 0], mask[:, 0, 0], dtype=bool)
-  by_pairs = layer.apply(variables, x, mask=pairs)
+  by_pairs = apply(variables, x, mask=pairs)
   assert_agree(by_pairs[:, :4], short, 1e-5)
 
 
@@ -79,10 +87,10 @@ def test_dropout_drops_writes_and_keeps_their_mean(fn):
     fn, q, k, v, dropout_rate=0.5, deterministic=False, broadcast_dropout=False
   )
   keys = jax.random.split(jax.random.key(0), 2000)
-  mean = jnp.mean(jax.vmap(lambda rng: drop(dropout_rng=rng))(keys), axis=0)
-  exact = fn(q, k, v)
-  assert jnp.abs(drop(dropout_rng=keys[0]) - exact).max() > 1e-2
-  assert_agree(mean, exact, 0.1)
+  dropped = linen_tools.compiled(jax.vmap(lambda rng: drop(dropout_rng=rng)))
+  dropped, exact = dropped(keys), call(fn, q, k, v)
+  assert np.abs(dropped[0] - exact).max() > 1e-2
+  assert_agree(dropped.mean(axis=0), exact, 0.1)
 
 
 @pytest.mark.parametrize(

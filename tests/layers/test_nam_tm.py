@@ -7,6 +7,7 @@ import pytest
 
 from nam_jax.layers.nam_tm import NAMTuringMachine
 from nam_jax.ops import tape
+from tests import linen_tools
 from tests.agreement import Random, assert_agree
 from tests.reference import nam_tm as reference
 
@@ -21,12 +22,17 @@ OWN = (*tape.TRANSITIONS, tape.Transition("far right", far_right))
 
 def made(x, **fields):
   layer = NAMTuringMachine(num_heads=2, **fields)
-  return layer, layer.init(jax.random.key(0), x)
+  return layer, linen_tools.random_params(layer, x)
 
 
 def watched(layer, variables, x, **options):
   """Outputs, tape, and the heads that were sown."""
-  result, sown = layer.apply(variables, x, **options, mutable="intermediates")
+
+  @linen_tools.compiled
+  def run(variables, x):
+    return layer.apply(variables, x, **options, mutable="intermediates")
+
+  result, sown = run(variables, x)
   return *result, sown["intermediates"]["heads"][0]
 
 
@@ -73,8 +79,10 @@ def test_equals_the_numpy_twin(jump, normalized):
 def test_no_parameter_depends_on_the_length_of_the_tape():
   x = Random().normal(2, 6, 8)
   layer, variables = made(x)
-  short = layer.apply(variables, x, tape_length=8)[1]
-  long = layer.apply(variables, x, tape_length=100)[1]
+  short, long = (
+    jax.eval_shape(lambda n=n: layer.apply(variables, x, tape_length=n))[1]
+    for n in (8, 100)
+  )
   assert short.values.shape[-1] == 8
   assert long.values.shape[-1] == 100
 
@@ -82,25 +90,26 @@ def test_no_parameter_depends_on_the_length_of_the_tape():
 def test_token_by_token_equals_the_whole_sequence():
   x = Random().normal(2, 7, 8)
   layer, variables = made(x, separate_erase=True)
-  whole, final = layer.apply(variables, x)
-  step = jax.jit(lambda t, x: layer.apply(variables, x, initial_tape=t))
+  apply = linen_tools.compiled(layer.apply)
+  whole, final = apply(variables, x)
   state = tape.rewind(jax.tree.map(jnp.zeros_like, final))
   outputs = []
   for t in range(7):
-    output, state = step(state, x[:, t : t + 1])
+    output, state = apply(variables, x[:, t : t + 1], initial_tape=state)
     outputs.append(output)
-  assert_agree(jnp.concatenate(outputs, 1), whole, 1e-5)
+  assert_agree(np.concatenate(outputs, 1), whole, 1e-5)
   assert_agree(state, final, 1e-5)
 
 
 def test_padding_never_changes_a_real_output():
   x = Random().normal(2, 7, 8)
   layer, variables = made(x)
-  outputs, final = layer.apply(variables, x)
+  apply = linen_tools.compiled(layer.apply)
+  outputs, final = apply(variables, x)
   pad = ((0, 0), (2, 5))
-  padded = jnp.pad(x, (*pad, (0, 0)), constant_values=3.0)
-  mask = jnp.pad(jnp.ones((2, 7), bool), pad)
-  longer, same = layer.apply(variables, padded, mask=mask)
+  padded = np.pad(x, (*pad, (0, 0)), constant_values=3.0)
+  mask = np.pad(np.ones((2, 7), bool), pad)
+  longer, same = apply(variables, padded, mask=mask)
   assert_agree(longer[:, 2:9], outputs, 1e-5)
   assert_agree(same, final, 1e-5)
   assert not longer[~mask].any()
@@ -115,16 +124,16 @@ def test_transitions_can_be_left_out_and_added(transitions):
   def loss(variables):
     return jnp.sum(layer.apply(variables, x)[0] ** 2)
 
-  grads = jax.jit(jax.grad(loss))(variables)["params"]
+  grads = linen_tools.compiled(jax.grad(loss))(variables)["params"]
   assert grads["action"]["kernel"].shape[-1] == len(transitions)
-  assert jnp.abs(grads["action"]["kernel"]).min(axis=(0, 1, 2)).all()
+  assert np.abs(grads["action"]["kernel"]).min(axis=(0, 1, 2)).all()
 
 
 def test_controls_come_from_the_controller_and_values_from_the_tokens():
   rng = Random()
   x, control = rng.normal(2, 6, 8), rng.normal(2, 6, 5)
   layer = NAMTuringMachine(num_heads=2)
-  variables = layer.init(jax.random.key(0), x, control=control)
+  variables = jax.eval_shape(layer.init, jax.random.key(0), x, control=control)
   kernels = {n: p["kernel"].shape[0] for n, p in variables["params"].items()}
   assert kernels == {
     "value": 8,
@@ -140,7 +149,7 @@ def test_heads_stay_unit_vectors_when_normalised():
   x = 3 * Random().normal(2, 30, 8)
   layer, variables = made(x)
   _, _, heads = watched(layer, variables, x)
-  lengths = jnp.linalg.norm(heads, axis=-1)
+  lengths = np.linalg.norm(heads, axis=-1)
   np.testing.assert_allclose(lengths, 1, atol=1e-5)
 
 
@@ -158,7 +167,8 @@ def test_bad_fields_are_refused(fields, message):
 
 def test_right_bias_sends_untrained_heads_to_the_right():
   x = Random().normal(1, 4, 6)
-  layer, variables = made(x, right_bias=(0.0, 50.0))
+  layer = NAMTuringMachine(num_heads=2, right_bias=(0.0, 50.0))
+  variables = linen_tools.compiled(layer.init)(jax.random.key(0), x)
   _, _, heads = watched(layer, variables, x, tape_length=5)
   read, write = np.moveaxis(heads[0], 1, 0)  # [s h n]
   cells = np.broadcast_to(np.eye(5)[:4, None], (4, 2, 5))

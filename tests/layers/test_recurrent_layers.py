@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 import pytest
 from flax import linen as nn
@@ -13,6 +14,7 @@ from nam_jax.layers.lsam import LSAM
 from nam_jax.layers.lstm import LSTM
 from nam_jax.layers.nam_tm import NAMTuringMachine
 from nam_jax.ops import lsam, tape
+from tests import linen_tools
 from tests.agreement import Random, assert_agree
 
 LAYERS = {
@@ -32,9 +34,9 @@ def loss_of(layer):
 @layers
 def test_gradients_are_finite_at_zero(layer):
   x = jnp.zeros((2, 5, 8))
-  variables = jax.tree.map(jnp.zeros_like, layer.init(jax.random.key(0), x))
-  grads = jax.jit(jax.grad(loss_of(layer), (0, 1)))(variables, x)
-  assert all(jnp.isfinite(g).all() for g in jax.tree.leaves(grads))
+  variables = linen_tools.random_params(layer, x, scale=0)
+  grads = linen_tools.compiled(jax.grad(loss_of(layer), (0, 1)))(variables, x)
+  assert all(np.isfinite(g).all() for g in jax.tree.leaves(grads))
 
 
 @pytest.mark.parametrize(
@@ -44,33 +46,37 @@ def test_gradients_are_finite_at_zero(layer):
 )
 def test_an_empty_sequence_gives_no_outputs_and_no_gradient(layer):
   x = jnp.zeros((2, 0, 8))
-  variables = layer.init(jax.random.key(0), jnp.zeros((2, 3, 8)))
-  assert layer.apply(variables, x)[0].shape == (2, 0, 8)
-  grads = jax.grad(loss_of(layer))(variables, x)
-  assert not any(jnp.any(g) for g in jax.tree.leaves(grads))
+  variables = linen_tools.random_params(layer, jnp.zeros((2, 3, 8)))
+  outputs, _ = jax.eval_shape(layer.apply, variables, x)
+  assert outputs.shape == (2, 0, 8)
+  grads = linen_tools.compiled(jax.grad(loss_of(layer)))(variables, x)
+  assert not any(np.any(g) for g in jax.tree.leaves(grads))
 
 
 @layers
 def test_vmap_jit_grad_and_checkpoint_compose(layer):
-  x = Random().normal(3, 2, 6, 8)
-  variables = layer.init(jax.random.key(0), x[0])
+  x = Random().normal(2, 2, 4, 8)
+  variables = linen_tools.random_params(layer, x[0])
   gradient = jax.grad(jax.checkpoint(loss_of(layer)), (0, 1))
-  together = jax.jit(jax.vmap(gradient, (None, 0)))(variables, x)
-  for i in range(3):
-    alone = jax.jit(jax.grad(loss_of(layer), (0, 1)))(variables, x[i])
+  together = linen_tools.compiled(jax.vmap(gradient, (None, 0)))(variables, x)
+  plain = linen_tools.compiled(jax.grad(loss_of(layer), (0, 1)))
+  for i in range(2):
+    alone = plain(variables, x[i])
     assert_agree(jax.tree.map(lambda g, i=i: g[i], together), alone, 1e-5)
 
 
 @layers
 def test_bfloat16_stays_near_float32(layer):
   x = Random().normal(2, 12, 8).astype(jnp.bfloat16)
-  variables = layer.init(jax.random.key(0), x.astype(jnp.float32))
-  exact, _ = layer.apply(variables, x.astype(jnp.float32))
-  outputs, state = layer.clone(dtype=jnp.bfloat16).apply(variables, x)
+  wide = x.astype(jnp.float32)
+  variables = linen_tools.random_params(layer, wide)
+  exact, _ = linen_tools.compiled(layer.apply)(variables, wide)
+  narrow = layer.clone(dtype=jnp.bfloat16)
+  outputs, state = linen_tools.compiled(narrow.apply)(variables, x)
   assert outputs.dtype == jnp.bfloat16
   assert all(leaf.dtype == jnp.float32 for leaf in state)
   # Weights and projections are rounded to 2^-9; the recurrence is not.
-  assert_agree(outputs.astype(jnp.float32), exact, 2**-5)
+  assert_agree(outputs.astype(np.float32), exact, 2**-5)
 
 
 def losses_of_training(apply, variables, x, steps=50):
@@ -87,8 +93,12 @@ def losses_of_training(apply, variables, x, steps=50):
       updates, state = optimizer.update(grads, state)
     return (optax.apply_updates(variables, updates), state), value
 
-  start = (variables, optimizer.init(variables))
-  return jax.jit(lambda start: lax.scan(step, start, None, steps)[1])(start)
+  @linen_tools.compiled
+  def run(variables):
+    start = (variables, optimizer.init(variables))
+    return lax.scan(step, start, None, steps)[1]
+
+  return run(variables)
 
 
 @pytest.mark.parametrize("name", ["lsam", "nam_tm", "dnc"])
@@ -96,7 +106,7 @@ def test_training_goes_as_with_a_plain_scan(name):
   x = Random().normal(4, 7, 8)
   cell = baselines.DNCCell(features=8, controller_features=8, num_slots=6)
   layer = {**LAYERS, "dnc": baselines.DNC(num_slots=6)}[name]
-  variables = layer.init(jax.random.key(0), x)
+  variables = jax.jit(layer.init)(jax.random.key(0), x)
 
   def apply(variables, x):
     return layer.apply(variables, x)[0]
