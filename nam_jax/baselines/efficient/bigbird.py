@@ -93,7 +93,7 @@ def _put(x, new, index):
 def random_order(seed: int, h: int, z: int) -> np.ndarray:
   """Random numbers [h z z]: a block prefers the blocks with the largest.
 
-  The numbers of the first blocks do not depend on z, so padding changes nothing.
+  The numbers of the first blocks do not depend on z and so not on padding.
   """
   rows = [
     np.random.default_rng((seed, head, block)).random(z, np.float32)
