@@ -222,7 +222,7 @@ def test_compat_gives_padded_queries_the_mean_of_all_values():
   inputs, mask = tokens(1, 12, length=7)
   variables = linen_tools.random_params(model, inputs, mask)
   tree = variables["params"]["tokens"]["encoder"]["encoderblock_0"]
-  layer = lra.softmax(
+  layer = attentions.softmax(
     attentions.Size(**TINY, max_len=12, classifier_pool="MEAN", compat=True)
   )()
   x = np.random.default_rng(1).normal(size=(1, 12, 8)).astype(np.float32)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import plain
-from nam_jax.ops import normalize, tape
+from nam_jax.ops import tape
+from tests import linen_tools
 from tests.agreement import Random, assert_agree
 from tests.reference import nam_tm as reference
 
@@ -20,6 +21,11 @@ RULES = {
 }
 
 
+def _softmax(x):
+  x = np.exp(x)
+  return jnp.asarray(x / x.sum(-1, keepdims=True))
+
+
 def operands(rules, b=2, s=9, h=3, v=4, k=5, n=7, seed=0):
   rng = Random(seed)
   normal = rng.normal
@@ -27,15 +33,15 @@ def operands(rules, b=2, s=9, h=3, v=4, k=5, n=7, seed=0):
     k = 0
   controls = tape.Controls(
     value=normal(b, s, h, v),
-    key=normalize.unit(normal(b, s, h, k)),
-    query=normalize.unit(normal(b, s, h, k)),
+    key=rng.unit(b, s, h, k),
+    query=rng.unit(b, s, h, k),
     p_r=rng.uniform(b, s, h),
     p_w=rng.uniform(b, s, h),
     p_e=rng.uniform(b, s, h),
-    actions=jax.nn.softmax(2 * normal(2, b, s, h, len(rules))),
+    actions=_softmax(2 * np.asarray(normal(2, b, s, h, len(rules)))),
   )
   start = tape.Tape(
-    normal(b, h, v, n), normal(b, h, k, n), normalize.unit(normal(2, b, h, n))
+    normal(b, h, v, n), normal(b, h, k, n), rng.unit(2, b, h, n)
   )
   return controls, start
 
@@ -67,7 +73,7 @@ def test_equals_the_plain_scan(rules, normalize_heads, masked):
   for module in (tape, plain):
     scan = functools.partial(module.tape_scan, **options)
     run = jax.value_and_grad(functools.partial(total, scan), (0, 1), True)
-    results.append(jax.jit(run)(*args))
+    results.append(linen_tools.compiled(run)(*args))
   assert_agree(*results, tolerance=1e-4)
 
 
@@ -76,8 +82,10 @@ def test_equals_the_plain_scan(rules, normalize_heads, masked):
 def test_equals_the_numpy_twin(rules, normalized):
   rules = RULES[rules]
   controls, start = operands(rules)
-  outputs, end, heads = tape.tape_scan(
-    controls, start, transitions=rules, normalize_heads=normalized
+  outputs, end, heads = jax.device_get(
+    tape.tape_scan(
+      controls, start, transitions=rules, normalize_heads=normalized
+    )
   )
   for i in range(2):
     for j in range(3):
