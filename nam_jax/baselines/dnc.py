@@ -13,8 +13,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, DTypeLike, Float
 
+from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import addressing
 
 
@@ -219,11 +220,11 @@ class DNC(nn.Module):
   @nn.compact
   def __call__(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     *,
     initial_state: DNCState | None = None,
-    mask: Bool[Array, "b s"] | None = None,
-  ) -> tuple[Float[Array, "b s d"], DNCState]:
+    mask: Mask | None = None,
+  ) -> tuple[Tokens, DNCState]:
     """Returns the outputs and the state after the last real token."""
     b, _, d = x.shape
     cell = DNCCell(

@@ -2,9 +2,10 @@
 
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import DTypeLike
 
 from nam_jax.layers import lstm, self_attention
+from nam_jax.layers.shapes import Mask, Tokens
 
 
 class LSTMAttention(nn.Module):
@@ -27,12 +28,8 @@ class LSTMAttention(nn.Module):
 
   @nn.compact
   def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+  ) -> Tokens:
     """Encodes embedded tokens; padding never changes a real output."""
     d = x.shape[-1]
     features = self.features or d // 2

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, DTypeLike, Float
 
 from nam_jax.baselines.efficient import blocks
 from nam_jax.layers import checks, self_attention, transformer
+from nam_jax.layers.shapes import Mask, Tokens
 
 
 class CrossBlock(nn.Module):
@@ -38,12 +39,12 @@ class CrossBlock(nn.Module):
   @nn.compact
   def __call__(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     context: Float[Array, "b t d"],
     *,
     context_mask: Bool[Array, "b t"] | None = None,
     train: bool = False,
-  ) -> Float[Array, "b s d"]:
+  ) -> Tokens:
     """x after one look at the real tokens of the context."""
     norm = functools.partial(nn.LayerNorm, dtype=self.dtype)
     if context_mask is not None:
@@ -124,11 +125,7 @@ class TemporalLatentEncoder(nn.Module):
 
   @nn.compact
   def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
   ) -> Float[Array, "b n d"]:
     """The state tokens after the last block, normalised."""
     checks.check_tokens(x)

@@ -14,20 +14,21 @@ from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
 from nam_jax.layers import transformer
+from nam_jax.layers.shapes import Mask, Tokens
 
 
 class Halting(NamedTuple):
   """How far each token has come."""
 
   halted: Float[Array, "b s"]  # probability of having stopped so far
-  output: Float[Array, "b s d"]  # the states' weighted sum so far
+  output: Tokens  # the states' weighted sum so far
   ponder: Float[Array, "b s"]  # steps taken, plus the remainder once stopped
 
 
 def halt(
   halting: Halting,
   probability: Float[Array, "b s"],
-  state: Float[Array, "b s d"],
+  state: Tokens,
   last: Bool[Array, ""],
   threshold: float,
 ) -> Halting:
@@ -93,12 +94,8 @@ class UniversalTransformer(nn.Module):
     self.norm = nn.LayerNorm(dtype=self.dtype)
 
   def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+  ) -> Tokens:
     """Encodes embedded tokens; padding never changes a real output."""
     b, s, d = x.shape
     position = transformer.sinusoids(jnp.arange(s, dtype=jnp.float32), d)

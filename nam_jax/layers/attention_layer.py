@@ -4,9 +4,10 @@ import dataclasses
 
 import jax
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, DTypeLike, Float
 
 from nam_jax.layers import checks
+from nam_jax.layers.shapes import Mask, Tokens
 
 
 class AttentionLayer(nn.Module):
@@ -32,12 +33,8 @@ class AttentionLayer(nn.Module):
 
   @nn.compact
   def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+  ) -> Tokens:
     """Attends from every token to real tokens, where the mask is True."""
     return self.join_heads(self.attend(x, mask, train), x.shape[-1])
 
@@ -45,9 +42,7 @@ class AttentionLayer(nn.Module):
     """What the heads of each token have read, [b s h v]."""
     raise NotImplementedError
 
-  def heads(
-    self, x: Float[Array, "b s d"], *names: str
-  ) -> list[Float[Array, "b s h k"]]:
+  def heads(self, x: Tokens, *names: str) -> list[Float[Array, "b s h k"]]:
     """Projects the tokens to all heads, once for each parameter name."""
     checks.check_tokens(x)
     qkv_dim = self.qkv_dim or x.shape[-1]

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from flax.linen import dtypes
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, DTypeLike, Float
 
 from nam_jax.layers import checks
+from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import lsam, precision
 from nam_jax.ops.lsam import LSAMState
 
@@ -38,10 +39,10 @@ class LSAMCell(nn.RNNCellBase):
   @nn.compact
   def sequence(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     initial_state: LSAMState | None = None,
     *,
-    mask: Bool[Array, "b s"] | None = None,
+    mask: Mask | None = None,
     reverse: bool = False,
   ) -> tuple[Float[Array, "b s e"], LSAMState]:
     """All tokens: what scanning `__call__` gives, faster."""
@@ -117,10 +118,10 @@ class LSAM(nn.Module):
   @nn.compact
   def __call__(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     *,
     initial_state: LSAMState | None = None,
-    mask: Bool[Array, "b s"] | None = None,
+    mask: Mask | None = None,
   ) -> tuple[Float[Array, "b s e"], LSAMState]:
     """Runs over the sequence; a masked token outputs zero."""
     directions = ("forward", "backward") if self.bidirectional else ("forward",)

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from flax.linen import dtypes
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, DTypeLike, Float
 
+from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import lstm, precision
 
 # Both directions of a bidirectional layer: (forward, backward).
@@ -53,8 +54,8 @@ class LSTM(nn.Module):
     x: Float[Array, "b s i"],
     *,
     initial_state: States | None = None,
-    mask: Bool[Array, "b s"] | None = None,
-  ) -> tuple[Float[Array, "b s d"], States]:
+    mask: Mask | None = None,
+  ) -> tuple[Tokens, States]:
     """Returns the outputs and the state after the last real token."""
     if self.bidirectional:
       return self._both(x, initial_state, mask)

@@ -17,9 +17,10 @@ import math
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from nam_jax.layers.attention_layer import AttentionLayer
+from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import memory_form, normalize, outer_product
 
 MODES = ("bidirectional", "causal", "erase")
@@ -65,12 +66,12 @@ class NAMAttention(AttentionLayer):
   @nn.compact
   def continue_from(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     memory: Float[Array, "b h v k"] | None,
     *,
-    mask: Bool[Array, "b s"] | None = None,
+    mask: Mask | None = None,
     train: bool = False,
-  ) -> tuple[Float[Array, "b s d"], Float[Array, "b h v k"]]:
+  ) -> tuple[Tokens, Float[Array, "b h v k"]]:
     """Reads on where an earlier call stopped; not in mode "bidirectional".
 
     Args:

@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, DTypeLike, Float
 
 from nam_jax.layers import checks
+from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import normalize, precision, tape
 from nam_jax.ops.tape import Tape, Transition
 
@@ -49,13 +50,13 @@ class NAMTuringMachine(nn.Module):
   @nn.compact
   def __call__(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     *,
     control: Float[Array, "b s e"] | None = None,
     tape_length: int = 32,
     initial_tape: Tape | None = None,
-    mask: Bool[Array, "b s"] | None = None,
-  ) -> tuple[Float[Array, "b s d"], Tape]:
+    mask: Mask | None = None,
+  ) -> tuple[Tokens, Tape]:
     """Runs the machine over a sequence: (outputs, tape).
 
     Where the heads were when each token was read and written, [b s 2 h n], is

@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Callable
 
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float
+from jaxtyping import Array, DTypeLike
 
 from nam_jax.layers import checks
+from nam_jax.layers.shapes import Mask, Tokens
 
 
 class SelfAttention(nn.Module):
@@ -38,12 +39,8 @@ class SelfAttention(nn.Module):
 
   @nn.compact
   def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+  ) -> Tokens:
     """Attends from every token to all real tokens."""
     qkv_dim = self.qkv_dim or x.shape[-1]
     checks.head_width(qkv_dim, self.num_heads, "qkv_dim")

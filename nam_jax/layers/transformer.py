@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, DTypeLike, Float, Int
+from jaxtyping import Array, DTypeLike, Float, Int
+
+from nam_jax.layers.shapes import Mask, Tokens
 
 
 class EncoderState(NamedTuple):
@@ -44,7 +46,7 @@ class LearnedPositions(nn.Module):
   max_len: int
 
   @nn.compact
-  def __call__(self, x: Float[Array, "b s d"]) -> Float[Array, "b s d"]:
+  def __call__(self, x: Tokens) -> Tokens:
     """Adds the first s of the learned vectors."""
     table = self.param(
       "pos_embedding",
@@ -62,9 +64,7 @@ class MLP(nn.Module):
   dtype: DTypeLike | None = None
 
   @nn.compact
-  def __call__(
-    self, x: Float[Array, "b s d"], *, train: bool = False
-  ) -> Float[Array, "b s d"]:
+  def __call__(self, x: Tokens, *, train: bool = False) -> Tokens:
     """Applies the layer to each token separately."""
     dense = functools.partial(
       nn.Dense,
@@ -94,12 +94,8 @@ class TransformerBlock(nn.Module):
   dtype: DTypeLike | None = None
 
   def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+  ) -> Tokens:
     """Applies the block; padding never changes the output of a real token."""
 
     def attend(layer, y):
@@ -109,12 +105,12 @@ class TransformerBlock(nn.Module):
 
   def continue_from(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     memory: Float[Array, "b h v k"] | None,
     *,
-    mask: Bool[Array, "b s"] | None = None,
+    mask: Mask | None = None,
     train: bool = False,
-  ) -> tuple[Float[Array, "b s d"], Float[Array, "b h v k"]]:
+  ) -> tuple[Tokens, Float[Array, "b h v k"]]:
     """(outputs, memory), with an attention layer that has this method too."""
 
     def attend(layer, y):
@@ -155,12 +151,8 @@ class TransformerEncoder(nn.Module):
   dtype: DTypeLike | None = None
 
   def __call__(
-    self,
-    x: Float[Array, "b s d"],
-    *,
-    mask: Bool[Array, "b s"] | None = None,
-    train: bool = False,
-  ) -> Float[Array, "b s d"]:
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+  ) -> Tokens:
     """Encodes embedded tokens; the mask is True at real ones."""
 
     def apply(block, x, _):
@@ -170,12 +162,12 @@ class TransformerEncoder(nn.Module):
 
   def continue_from(
     self,
-    x: Float[Array, "b s d"],
+    x: Tokens,
     state: EncoderState | None,
     *,
-    mask: Bool[Array, "b s"] | None = None,
+    mask: Mask | None = None,
     train: bool = False,
-  ) -> tuple[Float[Array, "b s d"], EncoderState]:
+  ) -> tuple[Tokens, EncoderState]:
     """Encodes the tokens that follow those of an earlier call.
 
     Args:

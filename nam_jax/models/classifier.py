@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
 
+from nam_jax.layers.shapes import Mask
+
 POOLS = ("CLS", "MEAN", "SUM", "FLATTEN")
 
 
@@ -49,11 +51,7 @@ class TokenEncoder(nn.Module):
 
   @nn.compact
   def __call__(
-    self,
-    inputs: Int[Array, "b s"],
-    mask: Bool[Array, "b s"],
-    *,
-    train: bool = False,
+    self, inputs: Int[Array, "b s"], mask: Mask, *, train: bool = False
   ) -> Float[Array, "b e"]:
     """One vector per sequence; mask is True at real tokens."""
     if self.zero_is_padding:

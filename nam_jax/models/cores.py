@@ -7,10 +7,11 @@ UniversalTransformer and LSTMAttention, need no class here.
 
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from nam_jax.baselines import dnc
 from nam_jax.layers import lsam, lstm, nam_tm, transformer
+from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import tape
 
 
@@ -48,7 +49,7 @@ class TuringMachines(nn.Module):
 
   @nn.compact
   def __call__(
-    self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
+    self, x: Tokens, *, mask: Mask, train: bool
   ) -> Float[Array, "b s e"]:
     """What the second machine read, and the state after it."""
     transitions = tape.TRANSITIONS
@@ -101,7 +102,7 @@ class LSAMEncoderDecoder(nn.Module):
 
   @nn.compact
   def __call__(
-    self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
+    self, x: Tokens, *, mask: Mask, train: bool
   ) -> Float[Array, "b s e"]:
     """What the decoder says, which starts from the encoder's memory."""
     d = x.shape[-1]
@@ -136,9 +137,7 @@ class Computer(nn.Module):
   dropout_rate: float = 0.0
 
   @nn.compact
-  def __call__(
-    self, x: Float[Array, "b s d"], *, mask: Bool[Array, "b s"], train: bool
-  ) -> Float[Array, "b s d"]:
+  def __call__(self, x: Tokens, *, mask: Mask, train: bool) -> Tokens:
     """The outputs of the computer."""
     computer = dnc.DNC(
       self.controller_features, self.num_slots, self.slot_width, self.num_reads

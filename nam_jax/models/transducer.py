@@ -1,7 +1,9 @@
 """From tokens to one answer per token, with the network between passed in."""
 
 from flax import linen as nn
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
+
+from nam_jax.layers.shapes import Mask
 
 
 class Transducer(nn.Module):
@@ -19,11 +21,7 @@ class Transducer(nn.Module):
 
   @nn.compact
   def __call__(
-    self,
-    inputs: Int[Array, "b s"],
-    mask: Bool[Array, "b s"],
-    *,
-    train: bool = False,
+    self, inputs: Int[Array, "b s"], mask: Mask, *, train: bool = False
   ) -> Float[Array, "b s y"]:
     """Logits for every position.
 

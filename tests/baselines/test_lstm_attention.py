@@ -1,12 +1,9 @@
 """The paper's two-layer LSTM with attention."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import errors
 
 from nam_jax import baselines
 from tests import linen_tools
@@ -46,37 +43,3 @@ def test_every_output_sees_every_input(params, inputs):
 
   jacobian = linen_tools.compiled(jax.jacrev(one))(inputs[0])  # [s d s d]
   assert (np.abs(jacobian).sum((1, 3)) > 0).all()
-
-
-def test_dropout_acts_in_training_only(params, inputs):
-  dropping = MODEL.clone(dropout_rate=0.5)
-  jax.eval_shape(dropping.apply, params, inputs)
-  train = functools.partial(dropping.apply, train=True)
-  with pytest.raises(errors.InvalidRngError, match="dropout"):
-    jax.eval_shape(train, params, inputs)
-
-
-def test_gradient_of_vmap_lowers_for_accelerators(params, inputs):
-  def total(params, inputs):
-    return jnp.sum(MODEL.apply(params, inputs, mask=MASK))
-
-  models = jax.tree.map(lambda p: np.stack([p, p]), params)
-  grads = jax.jit(jax.vmap(jax.grad(total), (0, None)))
-  traced = grads.trace(models, inputs)
-  for platform in ("cuda", "tpu"):
-    assert traced.lower(lowering_platforms=(platform,))
-
-
-def test_bfloat16_gradients_are_finite_at_zero_inputs(params):
-  model = MODEL.clone(dtype=jnp.bfloat16)
-
-  @linen_tools.compiled
-  def grad(params):
-    def total(params):
-      outputs = model.apply(params, jnp.zeros((B, S, D)), mask=MASK)
-      assert outputs.dtype == jnp.bfloat16
-      return jnp.sum(outputs.astype(jnp.float32) ** 2)
-
-    return jax.grad(total)(params)
-
-  assert all(np.isfinite(g).all() for g in jax.tree.leaves(grad(params)))

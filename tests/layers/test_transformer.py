@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import errors
 from flax import linen as nn
 
 from nam_jax.layers import self_attention, transformer
@@ -112,43 +111,3 @@ def test_bad_lengths_and_positions_are_refused(inputs):
     initialise(positions="learned")
   with pytest.raises(ValueError, match="got 'rotary'"):
     initialise(positions="rotary")
-
-
-def test_dropout_acts_in_training_only(params, inputs):
-  dropping = ENCODER.clone(dropout_rate=0.5)
-  jax.eval_shape(dropping.apply, params, inputs)
-  train = functools.partial(dropping.apply, train=True)
-  with pytest.raises(errors.InvalidRngError, match="dropout"):
-    jax.eval_shape(train, params, inputs)
-
-
-def test_bfloat16_gradients_are_finite_at_zero_inputs(params):
-  encoder = ENCODER.clone(
-    attention=functools.partial(ATTENTION, dtype=jnp.bfloat16),
-    dtype=jnp.bfloat16,
-  )
-
-  @linen_tools.compiled
-  def grad(params):
-    def total(params):
-      outputs = encoder.apply(params, jnp.zeros((B, S, D)), mask=MASK)
-      assert outputs.dtype == jnp.bfloat16
-      return jnp.sum(outputs.astype(jnp.float32) ** 2)
-
-    return jax.grad(total)(params)
-
-  # flax's LayerNorm itself promotes bfloat16 to float32.
-  with jax.numpy_dtype_promotion("standard"):
-    gradients = grad(params)
-  assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradients))
-
-
-def test_gradient_of_vmap_lowers_for_accelerators(params, inputs):
-  def total(params, inputs):
-    return jnp.sum(ENCODER.apply(params, inputs, mask=MASK))
-
-  models = jax.tree.map(lambda p: np.stack([p, p]), params)
-  grads = jax.jit(jax.vmap(jax.grad(total), (0, None)))
-  traced = grads.trace(models, inputs)
-  for platform in ("cuda", "tpu"):
-    assert traced.lower(lowering_platforms=(platform,))

@@ -10,10 +10,11 @@ import zlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from nam_jax.baselines.efficient import blocks
 from nam_jax.layers.attention_layer import AttentionLayer
+from nam_jax.layers.shapes import Mask
 
 
 def bigbird_attention(
@@ -21,7 +22,7 @@ def bigbird_attention(
   key: Float[Array, "b s h k"],
   value: Float[Array, "b s h v"],
   *,
-  mask: Bool[Array, "b s"] | None = None,
+  mask: Mask | None = None,
   dropout_rng: jax.Array | None = None,
   dropout_rate: float = 0.0,
   block_size: int = 64,

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Shaped
 
+from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import precision
 
 
@@ -44,14 +45,12 @@ def neighbours(x: Shaped[Array, "b z c *n"]) -> Shaped[Array, "b z t *n"]:
   return jnp.concatenate([before, x, after], axis=2)
 
 
-def real_tokens(
-  mask: Bool[Array, "b s"] | None, x: Shaped[Array, "b s *n"]
-) -> Bool[Array, "b s"]:
+def real_tokens(mask: Mask | None, x: Shaped[Array, "b s *n"]) -> Mask:
   """The mask; without one, all tokens of x are real."""
   return jnp.ones(x.shape[:2], bool) if mask is None else mask
 
 
-def check_length(x: Float[Array, "b s d"], max_len: int) -> None:
+def check_length(x: Tokens, max_len: int) -> None:
   """A layer with parameters for max_len positions takes no longer sequence."""
   if x.shape[1] > max_len:
     raise ValueError(f"max_len={max_len} is less than the length {x.shape[1]}")

@@ -1,9 +1,10 @@
 """Local attention: every token attends to the tokens of its own block."""
 
 import jax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from nam_jax.baselines.efficient import blocks
+from nam_jax.layers.shapes import Mask
 
 
 def local_attention(
@@ -11,7 +12,7 @@ def local_attention(
   key: Float[Array, "b s h k"],
   value: Float[Array, "b s h v"],
   *,
-  mask: Bool[Array, "b s"] | None = None,
+  mask: Mask | None = None,
   block_size: int = 50,
   dropout_rng: jax.Array | None = None,
   dropout_rate: float = 0.0,

@@ -7,10 +7,11 @@ of the sequence. Global tokens see all tokens, by projections of their own.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from nam_jax.baselines.efficient import blocks
 from nam_jax.layers.attention_layer import AttentionLayer
+from nam_jax.layers.shapes import Mask
 
 
 def sliding_window_attention(
@@ -18,7 +19,7 @@ def sliding_window_attention(
   key: Float[Array, "b s h k"],
   value: Float[Array, "b s h v"],
   *,
-  mask: Bool[Array, "b s"] | None = None,
+  mask: Mask | None = None,
   sliding_window_size: int = 512,
   num_global: int = 0,
   dropout_rng: jax.Array | None = None,

@@ -15,10 +15,11 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from nam_jax.baselines.efficient import blocks, layer_rng
 from nam_jax.layers.attention_layer import AttentionLayer
+from nam_jax.layers.shapes import Mask
 from nam_jax.ops import normalize, precision
 
 # The score of a token to itself: below all others, above that of padding.
@@ -30,7 +31,7 @@ def lsh_attention(
   value: Float[Array, "b s h v"],
   rotations: Float[Array, "r k n"],
   *,
-  mask: Bool[Array, "b s"] | None = None,
+  mask: Mask | None = None,
   chunk_len: int = 10,
   dropout_rng: jax.Array | None = None,
   dropout_rate: float = 0.0,

@@ -8,9 +8,10 @@ patterns of section 4.3 as the Long Range Arena merges them for all heads.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from nam_jax.baselines.efficient import blocks
+from nam_jax.layers.shapes import Mask
 
 
 def sparse_attention(
@@ -18,7 +19,7 @@ def sparse_attention(
   key: Float[Array, "b s h k"],
   value: Float[Array, "b s h v"],
   *,
-  mask: Bool[Array, "b s"] | None = None,
+  mask: Mask | None = None,
   block_size: int = 50,
   num_summary: int = 10,
   num_global: int = 0,
