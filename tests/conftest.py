@@ -9,6 +9,8 @@ import os
 import jax
 import pytest
 
+from tests import linen_tools
+
 # Read when JAX first looks for devices, which is later than this.
 os.environ["XLA_FLAGS"] = " ".join(
   [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
@@ -21,3 +23,10 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 def key() -> jax.Array:
   """A fixed random key; split it for more."""
   return jax.random.key(0)
+
+
+@pytest.fixture(scope="module")
+def inputs(request):
+  """Normal numbers [B S D], of the sizes that the test's module states."""
+  module = request.module
+  return linen_tools.normal(module.B, module.S, module.D)

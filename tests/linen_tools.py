@@ -9,6 +9,23 @@ import functools
 import jax
 import numpy as np
 
+# Two rows of real tokens, with padding before, between and behind them.
+GAPS = np.array([[1, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 0]], bool)
+
+
+def normal(*shape):
+  """Normal numbers, the same at every call."""
+  return np.float32(np.random.default_rng(0).normal(size=shape))
+
+
+def close(actual, expected, tol=1e-5):
+  """All leaves of two trees agree."""
+
+  def check(a, e):
+    np.testing.assert_allclose(a, e, rtol=tol, atol=tol)
+
+  jax.tree.map(check, actual, expected)
+
 
 def random_params(model, *inputs, scale=0.3, **options):
   """Normal numbers of the given size in the shapes of `model.init`."""

@@ -8,18 +8,14 @@ from flax import linen as nn
 
 from nam_jax import baselines
 from tests import linen_tools
+from tests.linen_tools import close
 from tests.reference import dnc as reference
 
 B, S, D = 2, 6, 5
 SIZES = {"num_slots": 6, "slot_width": 4, "num_reads": 2}
 MODEL = baselines.DNC(controller_features=7, **SIZES)
-REAL = np.array([[1, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 0]], bool)
+REAL = linen_tools.GAPS
 MASK = jnp.array(REAL)
-
-
-@pytest.fixture(scope="module")
-def inputs():
-  return np.float32(np.random.default_rng(0).normal(size=(B, S, D)))
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +27,6 @@ def params(inputs):
 @pytest.fixture(scope="module")
 def apply():
   return linen_tools.compiled(MODEL.apply)
-
-
-def close(actual, expected, tol=1e-5):
-  def check(a, e):
-    np.testing.assert_allclose(a, e, rtol=tol, atol=tol)
-
-  jax.tree.map(check, actual, expected)
 
 
 def test_outputs_and_every_state_field_equal_the_reference(

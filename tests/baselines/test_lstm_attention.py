@@ -10,13 +10,8 @@ from tests import linen_tools
 
 B, S, D = 2, 6, 4
 MODEL = baselines.LSTMAttention(num_heads=2)
-REAL = np.array([[1, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 0]], bool)
+REAL = linen_tools.GAPS
 MASK = jnp.array(REAL)
-
-
-@pytest.fixture(scope="module")
-def inputs():
-  return np.float32(np.random.default_rng(0).normal(size=(B, S, D)))
 
 
 @pytest.fixture(scope="module")

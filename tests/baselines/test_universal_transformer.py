@@ -21,11 +21,6 @@ MASK = jnp.array(REAL)
 
 
 @pytest.fixture(scope="module")
-def inputs():
-  return np.float32(np.random.default_rng(0).normal(size=(B, S, D)))
-
-
-@pytest.fixture(scope="module")
 def params():
   params = linen_tools.random_params(ADAPTIVE, jnp.zeros((B, S, D)))
   # Tokens stop after different numbers of steps.

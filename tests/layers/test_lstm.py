@@ -8,17 +8,13 @@ from flax import linen as nn
 
 from nam_jax.layers import lstm
 from tests import linen_tools
+from tests.linen_tools import close
 
 B, S, D, F = 2, 6, 5, 4
 ONE = lstm.LSTM(F)
 BOTH = lstm.LSTM(F, bidirectional=True)
-REAL = np.array([[1, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 0]], bool)
+REAL = linen_tools.GAPS
 MASK = jnp.array(REAL)
-
-
-@pytest.fixture(scope="module")
-def inputs():
-  return np.float32(np.random.default_rng(0).normal(size=(B, S, D)))
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +26,6 @@ def both():
 @pytest.fixture(scope="module")
 def one(both):
   return {"params": both["params"]["forward"]}
-
-
-def close(actual, expected, tol=1e-5):
-  def check(a, e):
-    np.testing.assert_allclose(a, e, rtol=tol, atol=tol)
-
-  jax.tree.map(check, actual, expected)
 
 
 def test_forget_gate_starts_open_and_the_others_neutral():

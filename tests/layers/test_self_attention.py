@@ -13,11 +13,6 @@ B, S, D = 2, 5, 8
 REAL = np.array([[1, 1, 0, 1, 0], [0, 1, 1, 0, 1]], bool)
 
 
-@pytest.fixture(scope="module")
-def inputs():
-  return np.float32(np.random.default_rng(0).normal(size=(B, S, D)))
-
-
 def initialise(layer, **options):
   return linen_tools.random_params(layer, jnp.zeros((B, S, D)), **options)
 

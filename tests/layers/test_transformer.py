@@ -26,11 +26,6 @@ class Nothing(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def inputs():
-  return np.float32(np.random.default_rng(0).normal(size=(B, S, D)))
-
-
-@pytest.fixture(scope="module")
 def params():
   return linen_tools.random_params(ENCODER, jnp.zeros((B, S, D)))
 

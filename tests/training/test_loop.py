@@ -178,15 +178,8 @@ def test_non_finite_step_stops_the_run_and_is_not_saved(
 
 def test_newest_two_and_the_best_checkpoint_are_kept(tmp_path):
   config = toy.make_config(num_steps=12, eval_every=2, checkpoint_every=3)
-  scores = iter([0.1, 0.5, 0.9, 0.9, 0.2, float("nan")])  # steps 2, 4, ... 12
-  result = training.fit(
-    config,
-    tmp_path,
-    toy.init_fn,
-    toy.loss_fn,
-    toy.make_batch_fn(config),
-    lambda state: {"accuracy": next(scores)},
-  )
+  scores = [0.1, 0.5, 0.9, 0.9, 0.2, float("nan")]  # steps 2, 4, ... 12
+  result = _fit(config, tmp_path, scores)
   assert result.best.step == 8  # of equals the later
   assert _steps(tmp_path) == [8, 9, 12]
   best = training.load(config, tmp_path, toy.init_fn).best
@@ -199,15 +192,8 @@ def test_small_is_best_in_min_mode(tmp_path):
   config = toy.make_config(
     num_steps=4, eval_every=1, checkpoint_every=4, selection_mode="min"
   )
-  scores = iter([3.0, 1.0, 2.0, 2.0])
-  result = training.fit(
-    config,
-    tmp_path,
-    toy.init_fn,
-    toy.loss_fn,
-    toy.make_batch_fn(config),
-    lambda state: {"accuracy": next(scores)},
-  )
+  scores = [3.0, 1.0, 2.0, 2.0]
+  result = _fit(config, tmp_path, scores)
   assert result.best.step == 2
   assert _steps(tmp_path) == [2, 4]
 
@@ -278,3 +264,16 @@ def test_wandb_receives_the_rows_and_keeps_its_run(tmp_path, monkeypatch):
   ]
   assert starts[0]["project"] == "project"
   assert starts[0]["id"] == starts[1]["id"]
+
+
+def _fit(config, workdir, scores):
+  """A run whose evaluations give these accuracies."""
+  rest = iter(scores)
+  return training.fit(
+    config,
+    workdir,
+    toy.init_fn,
+    toy.loss_fn,
+    toy.make_batch_fn(config),
+    lambda state: {"accuracy": next(rest)},
+  )
