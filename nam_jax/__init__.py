@@ -1,4 +1,4 @@
-"""Neural Attention Memory for JAX: differentiable memory to read and write."""
+"""Neural Attention Memory for JAX: a memory to read, write and train."""
 
 from nam_jax.baselines.dnc import DNC, DNCCell
 from nam_jax.baselines.lstm_attention import LSTMAttention

@@ -1,4 +1,4 @@
-"""The one answer to a name that is not known."""
+"""The error message for an unknown name."""
 
 import difflib
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""A trained causal model as a file that runs token by token, with JAX alone.
+"""Exports a trained causal model as a file that runs token by token.
 
-All that such a model keeps of the tokens it has read is its state, whose size
-is fixed. So the millionth token takes as much time and memory as the first.
+All such a model remembers of earlier tokens is its state, whose size is fixed.
+So the millionth token takes as much time and memory as the first.
 
   def apply(variables, memory, token):
     return layer.apply(variables, token, memory, method="continue_from")
@@ -10,7 +10,7 @@ is fixed. So the millionth token takes as much time and memory as the first.
   pathlib.Path("step.jax").write_bytes(program)
 
 Running it needs JAX alone; both sides need the package `flatbuffers`, from the
-extra `export`. A state of zeros begins a new stream:
+extra `export`. A state of zeros starts a new stream:
 
   exported = jax.export.deserialize(pathlib.Path("step.jax").read_bytes())
   step = jax.jit(exported.call, donate_argnums=0)
@@ -44,8 +44,8 @@ def export_step(
       layer's `apply`.
     variables: The weights.
     state: The state before the first token.
-    token: A token of the shape and type that the program will take, or several
-      of them: every call takes as many.
+    token: A token of the shape and dtype that the program will take, or several
+      tokens: every call then takes as many.
     platforms: Where the program will run, such as ("cpu", "cuda", "tpu"); by
       default the platform it is made on.
 
@@ -71,7 +71,7 @@ def export_step(
 
 
 def _check_state(apply, variables, state, token):
-  """Checks that the next step can take the state that a step returns."""
+  """Checks that a step returns a state that the next step can take."""
   given = jax.eval_shape(lambda: state)
   _, returned = jax.eval_shape(apply, variables, state, token)
   if returned != given:

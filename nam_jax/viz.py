@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-# Told apart by people of all kinds of colour vision (Okabe & Ito 2008).
+# Distinguishable with any kind of colour vision (Okabe & Ito 2008).
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "os^vD*PX"
@@ -28,8 +28,8 @@ def accuracy_by_length(
 
   Args:
     by_length: digits -> `sequence_accuracy` and `token_accuracy` in [0, 1].
-    trained_length: most digits of a training sample; marked by a line.
-    title: of the picture.
+    trained_length: most digits in a training sample; marked by a line.
+    title: the figure's title.
   """
   figure = Figure(figsize=(6, 3.5), layout="constrained")
   axes = figure.subplots()
@@ -53,7 +53,7 @@ def tape_heads(heads: np.ndarray, symbols: Sequence[str]) -> Figure:
   Args:
     heads: [m s 2 h n] of m machines at s tokens: read and write heads of h
       tapes with n cells.
-    symbols: [s], how to write each token.
+    symbols: [s], the label of each token.
   """
   machines, s, _, tapes, n = heads.shape
   figure = Figure(
@@ -91,16 +91,16 @@ def tape_actions(
   names: Sequence[str],
   symbols: Sequence[str],
 ) -> Figure:
-  """One tape token by token: where its heads are and how they move on.
+  """One tape token by token: where its heads are and how they move.
 
-  A tape is a ring: the cells before the first one are -1, -2, and so on. Those
-  that heads hardly reach are left out on both sides.
+  A tape is a ring: the cells before the first one are -1, -2, and so on. Cells
+  on either side that heads hardly reach are left out.
 
   Args:
     heads: [s 2 n] at s tokens: read and write head on n cells.
     actions: [s 2 a], the probabilities of their moves.
-    names: [a], of the moves.
-    symbols: [s], how to write each token.
+    names: [a], the names of the moves.
+    symbols: [s], the label of each token.
   """
   s, _, n = heads.shape
   cells, ring = np.arange(n) - n // 2, np.roll(heads, n // 2, axis=-1)
@@ -191,7 +191,7 @@ def accuracy_by_shots(
 def heat_maps(
   matrices: Mapping[str, np.ndarray], xlabel: str, ylabel: str
 ) -> Figure:
-  """Matrices side by side with one colour scale; numbers if they are small.
+  """Matrices side by side on one colour scale; small ones show their numbers.
 
   Args:
     matrices: title -> matrix; all have the same number of rows.
@@ -233,7 +233,7 @@ def images(groups: Mapping[str, np.ndarray]) -> Figure:
   """Rows of small images, one per group.
 
   Args:
-    groups: title -> [n height width], as many in each.
+    groups: title -> [n height width], the same n for all.
   """
   columns = len(next(iter(groups.values())))
   figure = Figure(
@@ -259,9 +259,9 @@ def curves(
   Args:
     panels: title -> name of a line -> x -> y; the lines of all panels are the
       same.
-    xlabel: of all panels.
-    ylabel: of all panels.
-    log: the axes that are logarithmic: "", "x", "y" or "xy".
+    xlabel: the x label of all panels.
+    ylabel: the y label of all panels.
+    log: which axes are logarithmic: "", "x", "y" or "xy".
   """
   figure = Figure(figsize=(3 + 3 * len(panels), 3.2), layout="constrained")
   grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -284,7 +284,7 @@ def curves(
 
 
 def line_style(i: int) -> dict[str, str]:
-  """How line number i looks, also without colour."""
+  """The style of line i, distinct even without colour."""
   return {
     "color": COLORS[i % len(COLORS)],
     "marker": _MARKERS[i % len(_MARKERS)],

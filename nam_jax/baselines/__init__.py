@@ -1,4 +1,4 @@
-"""The models that the paper compares with, besides the plain Transformer."""
+"""The paper's baselines, besides the plain Transformer."""
 
 from nam_jax.baselines.dnc import DNC, DNCCell, DNCState
 from nam_jax.baselines.lstm_attention import LSTMAttention

@@ -3,7 +3,7 @@
 An LSTM controller with an external memory: it sees the input and what was read
 one step before, and emits an interface vector that writes to the memory by
 content or to free slots, and reads by content or in the order of writing. The
-state is float32 whatever the controller's dtype.
+state is float32, whatever the controller's dtype.
 """
 
 import functools
@@ -134,7 +134,7 @@ class DNCCell(nn.RNNCellBase):
     num_slots: number of memory slots, N in the paper.
     slot_width: width of a slot, W in the paper.
     num_reads: number of read heads, R in the paper.
-    dtype: of the controller.
+    dtype: used in the controller.
   """
 
   features: int
@@ -162,7 +162,7 @@ class DNCCell(nn.RNNCellBase):
   def advance(
     self, carry: DNCState, x: Float[Array, "*b d"]
   ) -> tuple[DNCState, Float[Array, "*b e"]]:
-    """Takes one token; returns the new state and what the output is made of."""
+    """Takes one token; returns the new state and what the output reads."""
     batch, dtype = x.shape[:-1], self.dtype or x.dtype
     reads = carry.reads.reshape(*batch, -1).astype(dtype)
     (cell, hidden), _ = self.controller(
@@ -194,21 +194,21 @@ class DNCCell(nn.RNNCellBase):
 
   @property
   def num_feature_axes(self) -> int:
-    """A token is one vector."""
+    """One feature axis: a token is a vector."""
     return 1
 
 
 class DNC(nn.Module):
   """A DNC over a whole sequence; call it token by token to stream.
 
-  Padded tokens leave the state untouched and give zeros.
+  Padded tokens leave the state untouched and output zero.
 
   Attributes:
     controller_features: width of the LSTM controller; the input's by default.
     num_slots: number of memory slots.
     slot_width: width of a slot.
     num_reads: number of read heads.
-    dtype: of the controller.
+    dtype: used in the controller.
   """
 
   controller_features: int | None = None

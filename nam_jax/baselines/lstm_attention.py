@@ -18,7 +18,7 @@ class LSTMAttention(nn.Module):
     features: width of one direction of the LSTMs; half the input's by default.
     num_heads: number of attention heads.
     dropout_rate: between the layers, and of the attention weights.
-    dtype: of the computation.
+    dtype: used in the computation.
   """
 
   features: int | None = None

@@ -25,8 +25,8 @@ class CrossBlock(nn.Module):
     qkv_dim: width of all heads together.
     mlp_dim: inner width of the MLP.
     dropout_rate: after the attention and inside the MLP.
-    attention_dropout_rate: of the attention weights.
-    dtype: of the computation; the residual stream keeps that of x.
+    attention_dropout_rate: applied to the attention weights.
+    dtype: used in the computation; the residual stream keeps x's.
   """
 
   num_heads: int
@@ -45,7 +45,7 @@ class CrossBlock(nn.Module):
     context_mask: Bool[Array, "b t"] | None = None,
     train: bool = False,
   ) -> Tokens:
-    """x after one look at the real tokens of the context."""
+    """x after attending once to the real tokens of the context."""
     norm = functools.partial(nn.LayerNorm, dtype=self.dtype)
     if context_mask is not None:
       context_mask = context_mask[:, None, None]  # [b 1 1 t]
@@ -76,28 +76,28 @@ class CrossBlock(nn.Module):
 class TemporalLatentEncoder(nn.Module):
   """Reads a sequence block by block; returns the state tokens at its end.
 
-  The state starts at zero. Sinusoidal position signals are added to the state
-  tokens at each block, so that they differ. Padded tokens are never attended
+  The state starts at zero. Sinusoidal positions are added to the state tokens
+  at each block to tell them apart. Padded tokens are never attended
   to; a block without a real token leaves the state as it is.
 
   Attributes:
     num_heads: number of heads of all attentions.
     qkv_dim: width of all heads together.
     mlp_dim: inner width of the MLPs.
-    block_size: number of tokens of a block.
+    block_size: tokens per block.
     num_state_tokens: number of state tokens.
     self_to_cross_ratio_input_updater: self-attention layers of the tokens
-      before each of their looks at the state.
-    num_cross_layers_input_updater: looks of the tokens at the state.
-    num_cross_layers_state_updater: looks of the state at the tokens.
+      before each of their cross-attention layers.
+    num_cross_layers_input_updater: cross-attention layers, tokens to state.
+    num_cross_layers_state_updater: cross-attention layers, state to tokens.
     use_global_pos_encoding: whether positions count from the start of the
       sequence, not of the block.
     max_len: longest sequence; None for no limit. Learned positions that count
-      from the start of the sequence need one.
+      from the start of the sequence require it.
     positions: added to the input: "sinusoidal" or "learned".
-    dropout_rate: at entry, after attention and inside the MLPs.
-    attention_dropout_rate: of the attention weights.
-    dtype: of the computation; the state keeps that of the input.
+    dropout_rate: on the input, after attention and inside the MLPs.
+    attention_dropout_rate: applied to the attention weights.
+    dtype: used in the computation; the state keeps the input's.
   """
 
   num_heads: int

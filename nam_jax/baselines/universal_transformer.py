@@ -18,7 +18,7 @@ from nam_jax.layers.shapes import Mask, Tokens
 
 
 class Halting(NamedTuple):
-  """How far each token has come."""
+  """How far each token has got."""
 
   halted: Float[Array, "b s"]  # probability of having stopped so far
   output: Tokens  # the states' weighted sum so far
@@ -36,13 +36,13 @@ def halt(
 
   Args:
     halting: before the step.
-    probability: of each token to stop after this step.
-    state: of each token after this step.
-    last: whether no further step follows, so that all tokens stop.
-    threshold: a token stops when its probabilities exceed it in sum.
+    probability: each token's probability of stopping after this step.
+    state: each token's state after this step.
+    last: whether this is the last step, so that all tokens stop.
+    threshold: a token stops when the sum of its probabilities exceeds it.
 
   Returns:
-    Where each token now is; `halted` is exactly 1 once it has stopped.
+    How far each token has got; `halted` is exactly 1 once it has stopped.
   """
   running = halting.halted < 1
   stops = (halting.halted + probability > threshold) | last
@@ -60,18 +60,18 @@ def halt(
 class UniversalTransformer(nn.Module):
   """A shared `TransformerBlock`, applied `num_steps` times, and a LayerNorm.
 
-  Sinusoidal signals of position and step are added before every step. With
+  Sinusoidal encodings of position and step are added before every step. With
   adaptive halting the mean ponder cost of the real tokens (number of steps
   plus remainder; add it to the loss with a small weight) is sown as
   `ponder_cost` into the collection `intermediates`.
 
   Attributes:
     attention: makes the attention layer; see `TransformerBlock`.
-    num_steps: number of steps; with adaptive halting the greatest number.
+    num_steps: number of steps; with adaptive halting, the most.
     mlp_dim: inner width of the MLP.
     halting_threshold: turns adaptive halting on, for instance 0.99.
-    dropout_rate: of the block.
-    dtype: of the computation.
+    dropout_rate: inside the block.
+    dtype: used in the computation.
   """
 
   attention: Callable[[], nn.Module]
@@ -85,7 +85,7 @@ class UniversalTransformer(nn.Module):
     threshold = self.halting_threshold
     if threshold is not None:
       if not 0 < threshold <= 1:
-        raise ValueError(f"halting_threshold={threshold} is not in (0, 1]")
+        raise ValueError(f"halting_threshold={threshold} must lie in (0, 1]")
       # Bias 1: about two steps at the start of training.
       self.stop = nn.Dense(1, bias_init=nn.initializers.ones)
     self.block = transformer.TransformerBlock(

@@ -1,1 +1,1 @@
-"""Flax linen layers over `nam_jax.ops`, one family a file."""
+"""Flax linen layers over `nam_jax.ops`, one family per file."""

@@ -2,14 +2,14 @@
 
 `nn.MultiHeadDotProductAttention(attention_fn=nam_attention_fn)` and
 `nnx.MultiHeadAttention(attention_fn=nam_attention_fn)` replace the softmax by a
-memory, `linear_attention_fn` by the Linear Transformer. What a mask may say
-follows from its shape:
+memory, `linear_attention_fn` by the Linear Transformer. The mask's shape
+decides the cost:
 
   None, or [b 1 1 t]   hides keys; the cost is linear in the sequence length
   [b 1|h s t]          any pattern, exact, by all pairs of tokens: quadratic
 
 Neither has attention weights. Dropout therefore drops what a token writes, for
-all that read it; a bias, which is added to weights, is an error.
+every reader; a bias, which is added to weights, is an error.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def make_attention_fn(all_pairs: AttentionFn, by_memory: AttentionFn):
     """Attention with the signature that flax's layers call."""
     for name, given in (("bias", bias), ("precision", precision)):
       if given is not None:
-        raise ValueError(f"{name} has no meaning here, got {given!r}")
+        raise ValueError(f"{name} is not supported here, got {given!r}")
     del module  # where flax's own function records its attention weights
     if dtype is not None:
       query, key, value = (a.astype(dtype) for a in (query, key, value))

@@ -1,4 +1,4 @@
-"""What attention layers of several heads have in common."""
+"""What multi-head attention layers have in common."""
 
 import dataclasses
 
@@ -13,15 +13,15 @@ from nam_jax.layers.shapes import Mask, Tokens
 class AttentionLayer(nn.Module):
   """Projects tokens to heads, lets them attend, and projects them back.
 
-  A subclass says in `attend` what the heads do. Its interface is then that of
+  A subclass defines in `attend` what the heads do. It is called like
   `SelfAttention`, and the last projection is its parameter `out`.
 
   Attributes:
     num_heads: number of heads.
     qkv_dim: width of all heads together; the input's by default.
-    dropout_rate: of the attention weights, unless the layer says otherwise.
+    dropout_rate: applied to the attention weights, unless noted otherwise.
     use_bias: whether the projections have biases.
-    dtype: of the computation.
+    dtype: used in the computation.
   """
 
   num_heads: int
@@ -39,7 +39,7 @@ class AttentionLayer(nn.Module):
     return self.join_heads(self.attend(x, mask, train), x.shape[-1])
 
   def attend(self, x, mask, train):
-    """What the heads of each token have read, [b s h v]."""
+    """What each head reads at each token, [b s h v]."""
     raise NotImplementedError
 
   def heads(self, x: Tokens, *names: str) -> list[Float[Array, "b s h k"]]:
@@ -56,7 +56,7 @@ class AttentionLayer(nn.Module):
     return self.dense(width, "out", axis=(-2, -1))(x)
 
   def dense(self, features, name, axis=-1) -> nn.DenseGeneral:
-    """A projection with the biases and the type of this layer."""
+    """A projection with this layer's bias setting and dtype."""
     return nn.DenseGeneral(
       features,
       axis=axis,

@@ -2,14 +2,14 @@
 
 
 def head_width(features: int, num_heads: int, name: str) -> int:
-  """Width of one head; num_heads must divide the features called name."""
+  """Width of one head; num_heads must divide features, reported as name."""
   if num_heads < 1 or features % num_heads:
     raise ValueError(f"num_heads={num_heads} does not divide {name}={features}")
   return features // num_heads
 
 
 def check_tokens(x) -> None:
-  """x is [b s d]."""
+  """Checks that x is [b s d]."""
   if x.ndim != 3:
     raise ValueError(
       f"x must have 3 axes (batch, sequence, width), got shape {x.shape}"
@@ -17,7 +17,7 @@ def check_tokens(x) -> None:
 
 
 def check_state(name: str, state, expected) -> None:
-  """Every array of a state that is carried on has the shape expected."""
+  """Checks the shape of every array in a state to continue from."""
   for field, array, shape in zip(state._fields, state, expected, strict=True):
     if array.shape != shape:
       raise ValueError(

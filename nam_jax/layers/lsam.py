@@ -18,7 +18,7 @@ class LSAMCell(nn.RNNCellBase):
   Attributes:
     features: width of the hidden state, all heads together.
     num_heads: number of heads, one memory each.
-    dtype: of the input projection; states are float32 or wider.
+    dtype: used in the input projection; states are float32 or wider.
   """
 
   features: int
@@ -45,7 +45,7 @@ class LSAMCell(nn.RNNCellBase):
     mask: Mask | None = None,
     reverse: bool = False,
   ) -> tuple[Float[Array, "b s e"], LSAMState]:
-    """All tokens: what scanning `__call__` gives, faster."""
+    """All tokens: the same as scanning `__call__`, but faster."""
     checks.check_tokens(x)
     h, v = self.num_heads, self.features // self.num_heads
     d, o = x.shape[-1], lsam.lsam_width(v)
@@ -82,23 +82,23 @@ class LSAMCell(nn.RNNCellBase):
 
   @property
   def num_feature_axes(self) -> int:
-    """Inputs are vectors."""
+    """One feature axis: inputs are vectors."""
     return 1
 
 
 class LSAM(nn.Module):
   """LSAM over a sequence: (outputs, final state).
 
-  Pass the state of one call to the next to go on with a sequence, or to another
-  LSAM of the same size to have it start from what this one remembers (with
-  `state._replace(hidden=...)` for the memory alone).
+  Pass the state of one call to the next to continue a sequence, or to another
+  LSAM of the same size so that it starts from what this one remembers
+  (`state._replace(hidden=...)` passes the memory alone).
 
   Attributes:
     features: width of the outputs, all heads together.
     num_heads: number of heads.
-    bidirectional: let the second half of the heads run from the last token to
-      the first.
-    dtype: of the input projection; states are float32 or wider.
+    bidirectional: run the second half of the heads from the last token to the
+      first.
+    dtype: used in the input projection; states are float32 or wider.
   """
 
   features: int

@@ -33,14 +33,14 @@ def _open_forget_gate(key, shape, dtype):
 class LSTM(nn.Module):
   """LSTM (Hochreiter & Schmidhuber 1997) with forget-gate bias 1.
 
-  Padded tokens leave the state untouched, in both directions, and give zeros.
+  Padded tokens leave the state untouched, in both directions, and output zero.
 
   Attributes:
     features: width of the state, and of the outputs of one direction.
     bidirectional: run a second LSTM from the last token to the first and
       concatenate; outputs are `2 * features` wide, states are pairs.
     reverse: run from the last token to the first.
-    dtype: of the matmuls; the state is at least float32.
+    dtype: used in the matmuls; the state is at least float32.
   """
 
   features: int

@@ -2,14 +2,14 @@
 
 Every head writes its tokens to a memory matrix and reads it:
 
-  bidirectional  all tokens are written, then every token reads the whole: the
+  bidirectional  all tokens are written, then every token reads them all: the
                  paper's NAM-Transformer, two matrix products
   causal         every token reads what was written up to and including itself
   erase          causal, with write and erase probabilities learned per token
                  and head: a write may replace what its key held before
 
-All three cost time linear in the sequence length. The last two run token by
-token as well, from the memory they return.
+All three take time linear in the sequence length. The last two can also run
+token by token, from the memory they return.
 """
 
 import math
@@ -37,8 +37,8 @@ class NAMAttention(AttentionLayer):
     mode: "bidirectional", "causal" or "erase"; see the module's docstring.
     initial_write: write probability before training, in mode "erase".
     initial_erase: erase probability before training, in mode "erase".
-    dropout_rate: of what the heads read.
-    dtype: of the projections; memories are float32 or wider.
+    dropout_rate: applied to what the heads read.
+    dtype: used in the projections; memories are float32 or wider.
     mean_writes: write each of n real tokens with probability 1 / n, so that
       the memory is their mean and reads do not grow with the length; only in
       mode "bidirectional", and not in the paper.
@@ -72,11 +72,11 @@ class NAMAttention(AttentionLayer):
     mask: Mask | None = None,
     train: bool = False,
   ) -> tuple[Tokens, Float[Array, "b h v k"]]:
-    """Reads on where an earlier call stopped; not in mode "bidirectional".
+    """Continues where an earlier call stopped; not in mode "bidirectional".
 
     Args:
       x: The tokens that follow.
-      memory: What the earlier call returned; None begins a sequence.
+      memory: What the earlier call returned; None starts a sequence.
       mask: True at real tokens. The others write nothing and read zero.
       train: Whether to apply dropout.
 

@@ -14,20 +14,20 @@ from nam_jax.ops.tape import Tape, Transition
 class NAMTuringMachine(nn.Module):
   """Reads and writes tapes with heads that move by learned actions.
 
-  Every head of the layer is a machine of its own with one tape, a read head and
-  a write head. No parameter depends on the length of the tapes.
+  Every head of the layer is its own machine with one tape, a read head and a
+  write head. No parameter depends on the length of the tapes.
 
   Attributes:
     num_heads: number of tapes.
     tape_dim: width of the cells of all tapes together; the input's by default.
     transitions: the ways a head can move. Shorten the list, or add to it:
-      `TRANSITIONS + (Transition("skip", rule),)`. Define own rules once, at the
-      top of a module: every new function object is compiled anew.
+      `TRANSITIONS + (Transition("skip", rule),)`. Define your own rules
+      once per module: every new function object is compiled again.
     normalize_heads: keep heads unit vectors; False is the paper's plain sum.
     separate_erase: learn an erase probability; False is the paper's p_e = p_w.
     right_bias: how much read and write heads prefer RIGHT before training, as
-      logits; with (0, 0) all transitions are alike.
-    dtype: of the projections; tapes are float32 or wider.
+      logits; with (0, 0) all transitions are equally likely.
+    dtype: used in the projections; tapes are float32 or wider.
   """
 
   num_heads: int
@@ -43,7 +43,7 @@ class NAMTuringMachine(nn.Module):
       raise ValueError("transitions must name at least one way to move, got ()")
     if any(self.right_bias) and tape.RIGHT not in self.transitions:
       raise ValueError(
-        f"right_bias={self.right_bias} needs RIGHT among the transitions"
+        f"right_bias={self.right_bias} needs RIGHT in transitions"
       )
     super().__post_init__()
 
@@ -63,11 +63,11 @@ class NAMTuringMachine(nn.Module):
     sown as `heads` into the collection `intermediates`.
 
     Args:
-      x: The tokens; values and keys are made of them.
+      x: The tokens; values and keys are computed from them.
       control: What steers the machine, for instance the outputs of a recurrent
         net over x. The tokens themselves by default.
       tape_length: Cells of a new tape.
-      initial_tape: A tape to go on with, instead of a new one.
+      initial_tape: A tape to continue with, instead of a new one.
       mask: True at real tokens. The others change nothing and output zero.
     """
     checks.check_tokens(x)

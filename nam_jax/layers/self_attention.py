@@ -1,4 +1,4 @@
-"""Softmax self-attention behind the call interface of all attention layers."""
+"""Softmax self-attention, called like every other attention layer."""
 
 import inspect
 from collections.abc import Callable
@@ -19,11 +19,11 @@ class SelfAttention(nn.Module):
   Attributes:
     num_heads: number of heads.
     qkv_dim: width of all heads together; the input's by default.
-    dropout_rate: of the attention weights.
+    dropout_rate: applied to the attention weights.
     use_bias: whether the four projections have biases.
-    dtype: of the computation.
-    mask_queries: hide every token from padded tokens too, so that the softmax
-      lets them see all tokens equally, as in the Long Range Arena.
+    dtype: used in the computation.
+    mask_queries: also mask padded queries, so that they attend to all tokens
+      equally, as in the Long Range Arena.
     attention_fn: as in `nn.MultiHeadDotProductAttention`. It must have
       parameters named `mask` and, for dropout, `dropout_rng`: flax passes only
       the arguments that a function names.

@@ -1,4 +1,4 @@
-"""The arrays that layers pass on; `nam_jax.ops` lists the letters."""
+"""Types of the arrays passed between layers; letters as in `nam_jax.ops`."""
 
 from jaxtyping import Array, Float
 

@@ -1,11 +1,11 @@
 """Pre-norm Transformer encoder with the attention layer passed in.
 
 Any layer with the call interface of `SelfAttention` fits: `attention` is a
-function without arguments that makes one, for instance
+function without arguments that builds one, for instance
 `functools.partial(SelfAttention, num_heads=8, qkv_dim=512)`.
 
-With layers that have a memory to carry on, such as `NAMAttention` in mode
-"causal" or "erase", an encoder reads a sequence in parts, or token by token.
+With layers that return their memory, such as `NAMAttention` in mode "causal"
+or "erase", an encoder can read a sequence in parts, or token by token.
 """
 
 import functools
@@ -20,7 +20,7 @@ from nam_jax.layers.shapes import Mask, Tokens
 
 
 class EncoderState(NamedTuple):
-  """What an encoder goes on from; its size is that of the memories."""
+  """The state an encoder continues from, as large as its memories."""
 
   position: Int[Array, ""]  # of the next token
   memories: tuple[Float[Array, "b h v k"], ...]  # one for each block
@@ -29,7 +29,7 @@ class EncoderState(NamedTuple):
 def sinusoids(
   positions: Float[Array, " s"], width: int
 ) -> Float[Array, "s {width}"]:
-  """Position signals of Vaswani et al. 2017, section 3.5.
+  """Positional encodings of Vaswani et al. 2017, section 3.5.
 
   Channel 2i is sin(p / 10000^(2i / width)), channel 2i + 1 the cosine.
   """
@@ -83,9 +83,9 @@ class TransformerBlock(nn.Module):
   Attributes:
     attention: makes the attention layer.
     mlp_dim: inner width of the MLP.
-    dropout_rate: after the attention and inside the MLP; the dropout of
-      attention weights is the attention layer's own.
-    dtype: of the computation; the residual stream keeps that of the input.
+    dropout_rate: after the attention and inside the MLP; the attention layer
+      sets its own rate for the attention weights.
+    dtype: used in the computation; the residual stream keeps the input's.
   """
 
   attention: Callable[[], nn.Module]
@@ -111,7 +111,7 @@ class TransformerBlock(nn.Module):
     mask: Mask | None = None,
     train: bool = False,
   ) -> tuple[Tokens, Float[Array, "b h v k"]]:
-    """(outputs, memory), with an attention layer that has this method too."""
+    """(outputs, memory), if the attention layer has this method too."""
 
     def attend(layer, y):
       return layer.continue_from(y, memory, mask=mask, train=train)
@@ -138,8 +138,8 @@ class TransformerEncoder(nn.Module):
     mlp_dim: inner width of the MLPs.
     positions: added to the input: "learned", "sinusoidal" or None.
     max_len: longest sequence; None for no limit. Learned positions need one.
-    dropout_rate: at entry, after attention and inside the MLPs.
-    dtype: of the computation.
+    dropout_rate: on the input, after attention and inside the MLPs.
+    dtype: used in the computation.
   """
 
   attention: Callable[[], nn.Module]
@@ -172,9 +172,9 @@ class TransformerEncoder(nn.Module):
 
     Args:
       x: The tokens that follow.
-      state: What the earlier call returned; None begins a sequence. No tokens,
-        x[:, :0], return the state that a sequence begins with. To continue,
-        max_len must be None.
+      state: What the earlier call returned; None starts a sequence. Passing no
+        tokens, x[:, :0], returns the state a sequence starts with. To
+        continue, max_len must be None.
       mask: True at real tokens.
       train: Whether to apply dropout.
 

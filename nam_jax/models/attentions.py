@@ -1,10 +1,10 @@
-"""A classifier of sequences with any attention by name.
+"""A sequence classifier with any attention, chosen by name.
 
-Network and names are those of the Long Range Arena.
+The network and the names are those of the Long Range Arena.
 
 `KINDS` knows every attention by name. To add one, write a layer with the call
-interface of `SelfAttention`, and register what makes it from the sizes of the
-network and the options that a config gives as `attention_kwargs`:
+interface of `SelfAttention`, and register a function that makes it from the
+network's sizes and the options that a config gives as `attention_kwargs`:
 
   def mine(size: Size, *, window: int = 8):
     return functools.partial(MyAttention, size.num_heads, window=window)
@@ -119,7 +119,7 @@ def performer_features(
 def sinkhorn_blocks(
   size: Size, *, block_size: int = 50, sort_activation: str = "softmax"
 ) -> Layer:
-  """Softmax attention to the own block and to a mixture of all blocks."""
+  """Softmax attention to a token's own block and to a mixture of all blocks."""
   return _layer(
     sinkhorn.SinkhornAttention,
     size,
@@ -130,9 +130,9 @@ def sinkhorn_blocks(
 
 
 def temporal_latents(size: Size, **options: Any) -> nn.Module:
-  """The Temporal Latent Bottleneck's encoder; options say its depth.
+  """The Temporal Latent Bottleneck's encoder; options set its depth.
 
-  Its state tokens are pooled by their mean where CLS is asked for.
+  For CLS pooling, the mean of its state tokens is used.
   """
   return temporal_latent.TemporalLatentEncoder(
     num_heads=size.num_heads,
@@ -190,7 +190,7 @@ def make_classifier(
   """model(inputs, mask, train=...) -> logits, with this kind of attention.
 
   Args:
-    attention: a name of `KINDS`.
+    attention: a name in `KINDS`.
     attention_kwargs: its options.
     vocab_size: number of token ids.
     num_classes: number of classes.

@@ -26,10 +26,10 @@ class TokenEncoder(nn.Module):
       pools the first token.
     causal: tokens do not see later ones, so the learned token follows the last
       real one, and "CLS" pools the last real token.
-    latent: the encoder returns other tokens [b n d] instead, all of them real.
+    latent: the encoder returns its own tokens [b n d], all of them real.
     mask_attention: let the encoder see the mask.
-    zero_is_padding: id 0 is padding everywhere, even as a black pixel, and the
-      mean is over padding too, as in the Long Range Arena's own code.
+    zero_is_padding: id 0 is padding everywhere, even for a black pixel, and the
+      mean includes padding, as in the Long Range Arena's own code.
   """
 
   vocab_size: int
@@ -72,7 +72,7 @@ class TokenEncoder(nn.Module):
   def _with_cls(self, x, mask):
     token = self.param("cls", nn.initializers.zeros, (1, 1, self.emb_dim))
     token = token.astype(x.dtype)
-    if self.causal:  # in place of the first padding
+    if self.causal:  # replaces the first padding token
       x = jnp.pad(x, ((0, 0), (0, 1), (0, 0)))
       mask = jnp.pad(mask, ((0, 0), (0, 1)))
       here = jnp.arange(x.shape[1])[None] == _last_real(mask)[:, None] + 1
@@ -115,8 +115,8 @@ class Classifier(nn.Module):
     tokens: what encodes each sequence.
     hidden: widths of the hidden layers of the head.
     num_classes: number of classes.
-    pool_norm: BatchNorm between the two. Means over a thousand tokens hardly
-      differ; this removes what they have in common.
+    pool_norm: BatchNorm between the two. Means over a thousand tokens are
+      nearly equal; this removes what they have in common.
   """
 
   tokens: TokenEncoder

@@ -1,8 +1,8 @@
-"""What stands between embedding and logits in the models of `registry`.
+"""The networks between embedding and logits in the models of `registry`.
 
-Every core is called core(x [b s d], mask=[b s], train=...) -> [b s e]. The
-cores that are a single layer of that kind, TransformerEncoder,
-UniversalTransformer and LSTMAttention, need no class here.
+Every core is called core(x [b s d], mask=[b s], train=...) -> [b s e]. Cores
+that are already such a layer, TransformerEncoder, UniversalTransformer and
+LSTMAttention, need no class here.
 """
 
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from nam_jax.ops import tape
 class TuringMachines(nn.Module):
   """Two NAM Turing machines, one after the other, on the same tape.
 
-  Each is steered by its own LSTM over the tokens in both directions. The
+  Each is steered by its own bidirectional LSTM over the tokens. The
   second one sees the tokens, not the outputs of the first: it learns of the
   first through the tape alone. What it reads goes through an MLP, and through
   an LSTM that carries a state along the tape, such as the carry of a sum; the
@@ -27,14 +27,14 @@ class TuringMachines(nn.Module):
   Attributes:
     num_heads: number of tapes.
     readout_dim: width of the MLP.
-    state_features: width of the LSTM behind it; 0 leaves it out.
-    tape_length: cells of a tape.
+    state_features: width of the LSTM after it; 0 leaves it out.
+    tape_length: cells per tape.
     control_features: width of one direction of the LSTMs; by default half of
       the input's.
-    jump: whether heads can jump to the cell whose key fits a query.
+    jump: whether heads can jump to the cell whose key matches a query.
     separate_erase: learn an erase probability, instead of p_e = p_w.
     right_bias: how much read and write heads prefer RIGHT before training.
-    dropout_rate: of the LSTMs' outputs.
+    dropout_rate: applied to the LSTMs' outputs.
   """
 
   num_heads: int
@@ -104,7 +104,7 @@ class LSAMEncoderDecoder(nn.Module):
   def __call__(
     self, x: Tokens, *, mask: Mask, train: bool
   ) -> Float[Array, "b s e"]:
-    """What the decoder says, which starts from the encoder's memory."""
+    """The outputs of the decoder, which starts from the encoder's memory."""
     d = x.shape[-1]
     encoder = lsam.LSAM(d, self.num_heads, bidirectional=True, name="encoder")
     encoded, state = encoder(x, mask=mask)
@@ -127,7 +127,7 @@ class Computer(nn.Module):
     num_slots: number of memory slots.
     slot_width: width of a slot.
     num_reads: number of read heads.
-    dropout_rate: of the outputs.
+    dropout_rate: applied to the outputs.
   """
 
   controller_features: int

@@ -86,10 +86,10 @@ def make_model(
   """model(inputs [b s], mask [b s], train=...) -> logits [b s y].
 
   Args:
-    name: a name of `CORES`.
+    name: a name in `CORES`.
     vocab_size: number of token ids, in and out.
     emb_dim: width of the embedded tokens.
-    **fields: of the core. Lists, as JSON has them, become tuples.
+    **fields: the core's fields. Lists, as in JSON, become tuples.
   """
   if name not in CORES:
     raise ValueError(spelling.unknown("model", name, CORES))

@@ -1,4 +1,4 @@
-"""From tokens to one answer per token, with the network between passed in."""
+"""From tokens to one answer per token, through a network that is passed in."""
 
 from flax import linen as nn
 from jaxtyping import Array, Float, Int

@@ -56,12 +56,12 @@ def _compare(memory, keys):
 
 
 def _collect(memory, weights):
-  """The sum of the slots by each weighting [r n], [r k]."""
+  """The sum of the slots under each weighting [r n], [r k]."""
   return jnp.einsum("...rn,...nk->...rk", weights, memory)
 
 
 def _outer(left, right):
-  """Σ_r left_r right_rᵀ, transposed apart: twice as fast on a CPU."""
+  """Σ_r left_r right_rᵀ, transposed first: twice as fast on a CPU."""
   left = lax.optimization_barrier(jnp.swapaxes(left, -1, -2))
   return left @ right
 
@@ -206,7 +206,7 @@ def update_and_follow(
 ) -> tuple[
   Float[Array, "*b n n"], Float[Array, "*b r n"], Float[Array, "*b r n"]
 ]:
-  """L' of `update_link`, and the backward and forward weightings by it.
+  """L' of `update_link`, and its backward and forward weightings.
 
   Links are the largest arrays of a step. The gradient is written by hand, in
   fewer passes over them:

@@ -1,4 +1,4 @@
-"""A whole sequence of reads and writes, by blocks of tokens in matrix products.
+"""A whole sequence of reads and writes, as matrix products over token blocks.
 
 The same function as `nam_jax.ops.recurrent.memory_scan`. Inside a chunk that
 starts with memory M, with tokens as rows of Q, K, X and E = p_e K (see
@@ -19,9 +19,9 @@ The gradient, also by hand: with dR given and dM' = G from the chunk after,
   dQ = dR M + dP K,     dK = U G + dP^T Q + dA^T E,        dE = dA K - dX M
   dM = G + dR^T Q - dX^T E
 
-Sequences packed one after the other into a row are kept apart by masks: A and P
-are zero between tokens of different sequences, M is zero for tokens of another
-sequence than the one it is of, and only the last sequence enters M'.
+Sequences packed into one row are kept apart by masks: A and P are zero between
+tokens of different sequences, M is zero for tokens of a sequence other than its
+own, and only the last sequence enters M'.
 """
 
 import functools
@@ -59,7 +59,7 @@ def memory_chunked(
 
   Arguments and results are those of `memory_scan`, and:
     chunk_size: Tokens in a block, a power of two; by default 64, or 32 on a
-      CPU. It changes the speed, and the result by rounding only.
+      CPU. It changes the speed, and the result only by rounding.
   """
   ops = sequence.fold(q, k, v, p_r, p_w, p_e, initial_memory, mask, segment_ids)
   cut = _make_cut(q.shape[1], chunk_size)
@@ -68,7 +68,7 @@ def memory_chunked(
 
 
 class _Cut(NamedTuple):
-  """How a sequence [b s h d] is cut: tokens of a chunk and of a segment."""
+  """How a sequence [b s h d] is cut: tokens per chunk and per segment."""
 
   size: int
   segment: int
@@ -105,7 +105,7 @@ def _run(ops: sequence.Operands, segment_ids, cut: _Cut, reverse: bool):
 
   def prepare(array, mode="constant"):
     array = jnp.flip(array, axis=1) if reverse else array
-    # A short last segment is filled with tokens that do nothing.
+    # A short last segment is padded with tokens that do nothing.
     missing = -s % cut.segment if s else cut.segment
     return jnp.pad(array, ((0, 0), (0, missing), (0, 0), (0, 0)), mode)
 
@@ -121,7 +121,7 @@ def _run(ops: sequence.Operands, segment_ids, cut: _Cut, reverse: bool):
 
 
 class _Apart(NamedTuple):
-  """What tokens of packed sequences see; None: there is one sequence."""
+  """What tokens of packed sequences see; None if there is only one."""
 
   same: Bool[Array, "z b 1 c c"] | None  # of each other
   old: Bool[Array, "z b 1 c 1"] | None  # of the memory before the chunk
@@ -153,7 +153,7 @@ def unit_triangular_inverse(
   blocks are done in place, larger ones cut out, so that no work is spent on
   zeros. Stable where the shorter product (I - A)(I + A^2)(I + A^4)... is not
   (nearly equal keys make the powers of A grow like binomials), and no call into
-  LAPACK, whose batched solves can block for ever on a CPU with two cores.
+  LAPACK, whose batched solves can hang on a CPU with two cores.
   """
   size, block = A.shape[-1], 1
   whole = min(_WHOLE, size)
@@ -212,7 +212,7 @@ def _forward(cut, q, k, x, p_e, M, part):
 
 
 def _kept(old, M):
-  """M where the chunk's last token is of the memory's sequence, else 0."""
+  """M where the chunk's last token is in the memory's sequence, else 0."""
   return M if old is None else _hide(old[..., -1:, :], M)
 
 

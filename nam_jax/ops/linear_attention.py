@@ -1,8 +1,8 @@
 """Linear Transformer attention (Katharopoulos et al. 2020), a baseline.
 
 The softmax is replaced by a product of positive features φ(x) = elu(x) + 1, so
-that keys and values sum up to one k x v matrix per head. The causal form works
-by chunks of tokens: attention inside a chunk, a sum over the chunks before it.
+that keys and values add up to one k x v matrix per head. The causal form works
+in chunks of tokens: attention inside a chunk, a sum over the chunks before it.
 """
 
 import jax.numpy as jnp
@@ -29,13 +29,13 @@ def linear_attention(
 
   Args:
     q: queries.
-    k: keys; of another length than the queries only without `causal`.
+    k: keys; as many as the queries if `causal`.
     v: values.
     mask: True = real token, for self-attention: padded tokens are not
       attended to and their own outputs are zero.
     key_mask: the same for keys and values only, as in cross-attention.
     causal: sum over t <= s only, in memory linear in the length.
-    chunk_size: number of tokens of a chunk of the causal form.
+    chunk_size: tokens per chunk of the causal form.
 
   Returns:
     The outputs, in the dtype of `v`; all sums are float32.
@@ -43,8 +43,8 @@ def linear_attention(
   s, t = q.shape[1], k.shape[1]
   if s != t and (causal or mask is not None):
     raise ValueError(
-      f"causal or mask need as many keys as queries, got {t} and {s}; "
-      "mask keys alone by key_mask"
+      f"causal and mask need as many keys as queries, got {t} and {s}; "
+      "to mask keys alone, use key_mask"
     )
   phi_q, phi_k, values = phi(q), phi(k), precision.widen(v)
   for real in (mask, key_mask):

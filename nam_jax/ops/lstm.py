@@ -1,10 +1,10 @@
 """A whole LSTM sequence with a hand-written backward pass.
 
 The automatic gradient of a scan adds to the recurrent kernel's gradient at
-every step. Here the forward scan keeps gates and states; whatever of the
-backward pass does not depend on the recurrence is computed for all tokens at
-once, the backward scan does one matmul a step, and the kernel's gradient is
-one matmul after it. States and sums are float32 also for bfloat16 inputs.
+every step. Here the forward scan keeps gates and states; the part of the
+backward pass that does not depend on the recurrence is computed for all tokens
+at once, the backward scan does one matmul per step, and the kernel's gradient
+is one matmul after it. States and sums are float32 even for bfloat16 inputs.
 
 Notation: i input width, d state width, g = 4 d gate width. The gates lie side
 by side as (input, forget, candidate, output), each of width d.
@@ -49,9 +49,9 @@ def lstm(
   i, f, o = σ(W x + U h + b), g = tanh(W x + U h + b),
   c' = f ∘ c + i ∘ g, h' = o ∘ tanh(c').
 
-  Tokens whose mask is False leave the state untouched and give zeros. With
+  Tokens whose mask is False leave the state untouched and output zero. With
   `reverse` the state runs from the last token to the first. Differentiable
-  in reverse mode, any number of times; `jax.jvp` of it is not defined.
+  in reverse mode, any number of times; `jax.jvp` is not supported.
   """
   b, s, i = x.shape
   flat = jnp.swapaxes(x, 0, 1).reshape(s * b, i)
@@ -117,8 +117,8 @@ def _backward(reverse, residuals, gradients):
     i * (1 - g**2),
     tanh_cell * o * (1 - o),
   ]
-  slopes = jnp.concatenate(slopes, axis=-1)  # of c and h by the gates' inputs
-  through = o * (1 - tanh_cell**2)  # of h by c
+  slopes = jnp.concatenate(slopes, axis=-1)  # d(c, h) / d(gate inputs)
+  through = o * (1 - tanh_cell**2)  # dh / dc
   if keep is not None:
     d_outputs, slopes, through = (
       jnp.where(keep, x, 0) for x in (d_outputs, slopes, through)

@@ -45,7 +45,7 @@ def scale(
 
 
 def _check(M, **arguments):
-  """Each argument has the leading axes of M [..., v, k] and its own, if any."""
+  """Checks that each argument has M's leading axes, then its own, if any."""
   if M.ndim < 2:
     raise ValueError(f"M must have axes [..., v, k], got shape {M.shape}")
   *lead, v, k = M.shape

@@ -1,7 +1,7 @@
-"""A whole sequence of reads and writes, in the form that is faster here.
+"""A whole sequence of reads and writes, in whichever form is faster.
 
-On a CPU, narrow memories that erase run token by token, which keeps them in its
-cache. Everything else runs by chunks.
+On a CPU, narrow memories that erase run token by token, which keeps them in
+cache. Everything else runs in chunks.
 """
 
 from jaxtyping import Array, Float
@@ -28,8 +28,8 @@ def memory(
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
   """`memory_scan` or `memory_chunked`, whichever is faster.
 
-  Arguments and results are those of `memory_scan`; the two forms differ by
-  rounding only.
+  Arguments and results are those of `memory_scan`; the two forms differ only
+  by rounding.
   """
   erases = not sequence.is_zero(p_e)
   narrow = erases and k.shape[-1] <= _CPU_WIDTH and segment_ids is None

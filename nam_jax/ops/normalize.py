@@ -14,10 +14,10 @@ _SHORTEST = 1e-4
 
 
 class Scale(NamedTuple):
-  """What the gradient of unit() needs beside its result."""
+  """What the gradient of unit() needs besides its result."""
 
-  length: Float[Array, "*b 1"]  # by which vectors were scaled
-  turn: Float[Array, "*b 1"]  # the same, and zero where they were too short
+  length: Float[Array, "*b 1"]  # factor that scaled each vector
+  turn: Float[Array, "*b 1"]  # the same, but zero where a vector was too short
 
 
 def unit(x: Float[Array, "*b d"]) -> Float[Array, "*b d"]:

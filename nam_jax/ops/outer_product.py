@@ -49,9 +49,9 @@ def outer_product_attention(
 
 
 def attend_all(q, k, v, mask, p_w, p_r, total=lambda M: M):
-  """Bidirectional attention; total makes the memory of all tokens of M.
+  """Bidirectional attention; total turns M into the memory of all tokens.
 
-  M is the memory of the tokens given, which are all of them by default.
+  M is the memory of the given tokens, which by default are all of them.
   """
   sequence.check_heads(q, k, v, mask)
   for name, gate in (("p_r", p_r), ("p_w", p_w)):

@@ -1,4 +1,4 @@
-"""The type in which a memory is kept and sums are taken."""
+"""The dtype in which memories are kept and sums are taken."""
 
 import jax.numpy as jnp
 import numpy as np

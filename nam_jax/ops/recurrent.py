@@ -4,7 +4,7 @@
 is written by hand. A write is a rank-one update, M' = M + u k^T, and is undone
 by subtracting it again, so the backward pass walks back in time with one memory
 instead of storing one per token. The memory at the end of every segment of up
-to `_SEGMENT` tokens is kept, so that rounding never adds up over more.
+to `_SEGMENT` tokens is kept, so that rounding errors never build up over more.
 
 Emptying a memory between packed sequences cannot be undone. Those get JAX's own
 gradient, which recomputes one segment at a time.
@@ -51,7 +51,7 @@ def memory_scan(
     reverse: Run from the last token to the first.
     segment_ids: Which of several sequences packed into a row a token belongs
       to: the memory is emptied wherever the number changes. `initial_memory`
-      is that of the first sequence, the final memory that of the last.
+      belongs to the first sequence, the final memory to the last.
 
   Returns:
     The outputs, in the type of v, and the memory after the last step, in
@@ -76,7 +76,7 @@ def _run(ops: sequence.Operands, segment_ids, reverse: bool):
 
 
 def _is_first(segment_ids, reverse):
-  """Whether each token begins a sequence, split as the tokens are."""
+  """Whether each token starts a sequence, split as the tokens are."""
   changes = segment_ids[:, 1:] != segment_ids[:, :-1]
   changes = jnp.pad(changes, ((0, 0), (0, 1) if reverse else (1, 0)))
   return _split(changes[:, : segment_ids.shape[1], None, None])
@@ -101,7 +101,7 @@ def _plain_step(M, token):
 
 
 def _split(array: Shaped[Array, "b s h d"]) -> Shaped[Array, "z c b h d"]:
-  """Time first, in equal segments; the last is filled with empty tokens."""
+  """Time first, in equal segments; the last is padded with empty tokens."""
   s = array.shape[1]
   segments = max(1, -(-s // _SEGMENT))
   array = jnp.moveaxis(array, 1, 0)

@@ -74,7 +74,7 @@ def fold(
 
 
 def is_zero(p_e: Gate) -> bool:
-  """Whether nothing is ever erased: known for the plain number 0 only."""
+  """Whether nothing is ever erased: known only for the plain number 0."""
   return isinstance(p_e, int | float) and p_e == 0
 
 
@@ -95,7 +95,7 @@ def outputs(
 
 
 def check_gate(name: str, gate, shape: tuple[int, ...]) -> None:
-  """A gate is one probability, or an array of them with the given shape."""
+  """Checks that a gate is one probability, or an array of the given shape."""
   if isinstance(gate, int | float):
     check_probability(name, gate)
   elif gate.ndim != 0 and gate.shape != shape:
@@ -106,13 +106,13 @@ def check_gate(name: str, gate, shape: tuple[int, ...]) -> None:
 
 
 def check_probability(name: str, p: float | int) -> None:
-  """A plain number given as a probability lies in [0, 1]."""
+  """Checks that a plain number given as a probability lies in [0, 1]."""
   if not 0 <= p <= 1:
     raise ValueError(f"{name} must lie in [0, 1], got {p}")
 
 
 def check_heads(q, k, v, mask) -> None:
-  """q, k, v are [b s h *] of one sequence, mask is [b s]."""
+  """Checks that q, k, v are [b s h *] of one sequence, and mask is [b s]."""
   for name, array in (("q", q), ("k", k), ("v", v)):
     if array.ndim != 4:
       raise ValueError(

@@ -6,14 +6,14 @@ To the memory M that it starts with, a span does
   M' = M A + B,   r_t = M a_t + b_t,
 
 where B and b_t are what it writes and reads when it starts empty. A and a_t are
-the same for the rows of the identity matrix, if nothing is written: they keep
+the same for the rows of the identity matrix when nothing is written: they keep
 what is not erased. So one run over the span with the rows of both memories
-below each other, [0; I], gives all four. Two spans after each other are one,
-[B; A] = [B1; A1] A2 + [B2; 0], so in log2(devices) rounds, in which devices get
-the spans of those 1, 2, 4, ... before them, each has all before its own as one,
-and with it its M. Where nothing is ever erased, A = I and a_t = q_t. In the
-NAM-Transformer, where every token reads the whole sequence, all devices need
-the sum of B, nothing else.
+stacked, [0; I], gives all four. Two adjacent spans combine into one,
+[B; A] = [B1; A1] A2 + [B2; 0], so after log2(devices) rounds, in which each
+device receives the spans of the devices 1, 2, 4, ... before it, it has all
+earlier spans as one, and so its M. Where nothing is ever erased, A = I and
+a_t = q_t. In the NAM-Transformer, where every token reads the whole sequence,
+all that devices exchange is the sum of B.
 """
 
 import jax.numpy as jnp
@@ -36,8 +36,8 @@ def outer_product_attention_sharded(
 ) -> Float[Array, "b s h v"]:
   """What `outer_product_attention` computes, for this device's span.
 
-  Call it inside `jax.shard_map`. One sum of [b h v k] over the devices is all
-  that they exchange. The causal form is `memory_sharded` with p_e = 0.
+  Call it inside `jax.shard_map`. All that devices exchange is one sum of
+  [b h v k]. The causal form is `memory_sharded` with p_e = 0.
 
   Args are those of `outer_product_attention`, for the tokens of the span, and:
     axis_name: The mesh axis that the sequence is split over.
@@ -65,9 +65,9 @@ def memory_sharded(
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
   """What `memory` computes, for this device's span of the sequence.
 
-  Call it inside `jax.shard_map`. The work of the devices is equal and all at
-  once. Each sends 1 + log2(devices) times [b h v+k k] ([b h v k] if p_e is the
-  number 0), and a sum of [b h v k] if the final memory is used, nothing else.
+  Call it inside `jax.shard_map`. The devices do equal work in parallel. Each
+  sends 1 + log2(devices) times [b h v+k k] ([b h v k] if p_e is the number 0),
+  and a sum of [b h v k] if the final memory is used, nothing else.
 
   Args are those of `memory`, for the tokens of the span, and:
     axis_name: The mesh axis that the sequence is split over.
@@ -109,7 +109,7 @@ def _run_span(ops, reverse):
 def _then(rows, span, v):
   """rows A + [B; 0], for the v rows B and the rows A, or A = I, of a span.
 
-  What a span makes of a memory, or of the [B; A] of the span before it.
+  This applies a span to a memory, or to the [B; A] of the span before it.
   """
   B, A = jnp.split(span, [v], axis=2)
   B = jnp.pad(B, ((0, 0), (0, 0), (0, rows.shape[2] - v), (0, 0)))
@@ -117,7 +117,7 @@ def _then(rows, span, v):
 
 
 def _start_memory(M, span, axis_name, reverse):
-  """The memory that the spans before this device's make of the initial one."""
+  """The initial memory after all spans before this device's."""
   count, here = lax.axis_size(axis_name), lax.axis_index(axis_name)
   place = count - 1 - here if reverse else here
 
@@ -136,5 +136,5 @@ def _start_memory(M, span, axis_name, reverse):
 
 
 def _vary(array, like):
-  """The array, in the type of one that differs between devices as like does."""
+  """The array, marked as varying across devices where `like` does."""
   return array + jnp.zeros_like(like, shape=array.shape)

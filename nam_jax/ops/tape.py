@@ -9,9 +9,9 @@ each token (paper, section NAM Turing Machine)
   found = RD(K'^T, query, 1)
   H' = sum_a p_a rule_a(H, found)    for both heads; JUMP is found itself
 
-The paper prints R = RD(T, ...); its released code reads the written tape, as
-LSAM does, and so do we: a machine can read what it has just written. Heads are
-scaled to unit length after a move, or left as the paper's raw sum.
+The paper prints R = RD(T, ...); its released code reads the tape after the
+write, as LSAM does, and so do we: a machine can read what it has just written.
+Heads are scaled to unit length after a move, or left as the paper's raw sum.
 
 All controls are known before the loop. The backward pass is written by hand and
 undoes the writes instead of storing tapes; the rules, which users may add to,
@@ -134,7 +134,7 @@ class _Tokens(NamedTuple):
   query: Float[Array, "s b h k"]
   p_e: Float[Array, "s b h 1"]
   actions: Float[Array, "s 2 b h a"]
-  real: Bool[Array, "s b"] | None  # None: all are
+  real: Bool[Array, "s b"] | None  # None: all are real
 
 
 def _time_first(array):
@@ -237,7 +237,7 @@ def _run(mix, normalized, tokens, tape):
 
 
 def _scan_backward(mix, normalized, residuals, gradients):
-  del normalized  # as saved.scale says
+  del normalized  # scaled by saved.scale
   tokens, saved, tape = residuals
   d_reads, d_seen, d_tape = gradients
   # The heads are rarely used; their gradient would be a large array of zeros.

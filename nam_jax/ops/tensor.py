@@ -18,7 +18,7 @@ from nam_jax.ops.memory import Probability
 
 
 class TensorMemory(NamedTuple):
-  """A memory tensor with one axis a level behind the batch and value axes.
+  """A memory tensor: batch and value axes, then one axis per level.
 
   A new one for b documents of words of width v, sentence keys of width k_s and
   word keys of width k_w is `TensorMemory(jnp.zeros((b, v, k_w, k_s)))`. The
@@ -30,7 +30,7 @@ class TensorMemory(NamedTuple):
   def read(
     self, *queries: Float[Array, "*b _"], p_r: Probability = 1.0
   ) -> Float[Array, "..."]:
-    """Nested reads, one unit query a level; fewer queries leave a memory.
+    """Nested reads, one unit query per level; fewer queries return a memory.
 
     With one query a document gives a sentence memory [b, v, k_w], with two a
     word [b, v].
@@ -48,7 +48,7 @@ class TensorMemory(NamedTuple):
     p_w: Probability = 1.0,
     p_e: Probability = 1.0,
   ) -> "TensorMemory":
-    """WR under a key a level: what the keys held is replaced by the value.
+    """WR with one key per level: the value replaces what the keys held.
 
     The outer product of unit keys is a unit key itself, so reading with the
     same keys afterwards returns the value (Theorem 1), be it a vector under the
@@ -64,8 +64,8 @@ class TensorMemory(NamedTuple):
 def _levels(keys, M):
   if not 0 < len(keys) < M.ndim:
     raise ValueError(
-      f"a memory of shape {M.shape} takes 1 to {M.ndim - 1} keys, one a level,"
-      f" got {len(keys)}"
+      f"a memory of shape {M.shape} takes 1 to {M.ndim - 1} keys, one per"
+      f" level, got {len(keys)}"
     )
   return list(keys)
 

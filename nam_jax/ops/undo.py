@@ -4,9 +4,9 @@ A write M' = M + u k^T is undone by subtracting it again. So the hand-written
 backward passes carry one memory back to the start instead of storing one per
 token.
 
-An outer product that a step computes is left pending and added at the beginning
-of the next one. This is for speed only: added at once, XLA fuses the
-computation of u and k into the product and does it again for every element of
+An outer product that a step computes is left pending and added at the start of
+the next one. This is only for speed: if it were added at once, XLA would fuse
+the computation of u and k into the product and repeat it for every element of
 the memory.
 """
 
@@ -44,14 +44,14 @@ def add(M: Memory, *products: Product) -> Pending:
 
 
 def pending(M: Memory, products: int = 1) -> Pending:
-  """M with nothing to add yet, ready for a loop with so many a step."""
+  """M with nothing to add yet, for a loop with so many products per step."""
   *lead, v, k = M.shape
   column, row = (jnp.zeros_like(M, shape=(*lead, d)) for d in (v, k))
   return add(M, *[(column, row)] * products)
 
 
 def settle(memory: Pending, *products: Product) -> Memory:
-  """The memory itself, with everything added, also the products given."""
+  """The memory itself, with everything added, including the given products."""
   M = memory.M
   *lead, v, g, w = M.shape
   for column, row in (*memory.products, *products):

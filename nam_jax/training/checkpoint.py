@@ -1,11 +1,10 @@
-"""Checkpoints of a run: the newest two and the best; all use of orbax is here.
+"""Checkpoints of a run: the newest two and the best. Only this file uses orbax.
 
 A checkpoint is the folder checkpoints/<step>. Once orbax has written it, the
 file seal.json is added: the score of the evaluation at that step, the shapes of
-all arrays, and size and checksum of every file. A folder without a seal was cut
-short while it was written or removed, and is deleted. One that does not match
-its seal is damaged; it is moved to damaged/, and the run continues from the one
-before.
+all arrays, and the size and checksum of every file. A folder without a seal was
+only partly written or removed, and is deleted. One that does not match its seal
+is damaged; it is moved to damaged/, and the run continues from the one before.
 """
 
 import json
@@ -54,7 +53,7 @@ class Checkpoints:
 
   @property
   def best_step(self) -> int | None:
-    """The step with the best selection metric, the latest of equals."""
+    """The step with the best selection metric; the latest if several tie."""
     return _best(self._scores)
 
   def is_best(self, metric: float | None) -> bool:
@@ -73,9 +72,9 @@ class Checkpoints:
     """Writes a checkpoint, then removes those no longer needed.
 
     Args:
-      step: updates made.
+      step: number of updates made.
       state: all arrays.
-      memory: what else the run must remember, in JSON.
+      memory: what else the run must remember, as JSON.
       metric: the selection metric, if this step was evaluated.
     """
     arguments = ocp.args.Composite(
@@ -157,7 +156,7 @@ def _best(scores):
 
 
 def _scan(path):
-  """Scores of the sound checkpoints, and what is wrong with the others."""
+  """Scores of the intact checkpoints, and what is wrong with the others."""
   scores, damaged = {}, {}
   for folder in _folders(path):
     if (folder / _SEAL).exists():
@@ -208,7 +207,7 @@ def _tidy(path):
   for folder in _folders(path):
     if not (folder / _SEAL).exists():
       shutil.rmtree(folder)
-      _warn(f"checkpoint {folder} was cut short and is removed, {plan}")
+      _warn(f"checkpoint {folder} is incomplete and was removed, {plan}")
   for step, reason in damaged.items():
     aside = path.parent / "damaged" / str(step)
     while aside.exists():
@@ -216,7 +215,7 @@ def _tidy(path):
     aside.parent.mkdir(exist_ok=True)
     os.rename(path / str(step), aside)
     _warn(
-      f"checkpoint {path / str(step)} is damaged ({reason}) and moved to"
+      f"checkpoint {path / str(step)} is damaged ({reason}) and was moved to"
       f" {aside}, {plan}"
     )
 

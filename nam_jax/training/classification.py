@@ -1,6 +1,6 @@
 """Loss and accuracy of classification.
 
-For any model with model(inputs, mask, train=...) -> logits [b y], and batches
+For any model(inputs, mask, train=...) -> logits [b y], and batches
 with `inputs`, `mask` (True at real tokens) and `label`.
 """
 
@@ -12,7 +12,7 @@ from nam_jax.training import losses, step
 
 
 def make_loss_fn(model: nn.Module) -> step.LossFn:
-  """Cross-entropy, and the accuracy beside it; see `step`."""
+  """Cross-entropy and accuracy; see `step`."""
 
   def loss_fn(params, extra, batch, key):
     logits, new_extra = model.apply(
@@ -44,7 +44,7 @@ def make_metric_fn(model: nn.Module) -> step.MetricFn:
 def loss_and_metrics(
   logits: Float[Array, "*b y"], labels: Int[Array, "*b"]
 ) -> tuple[losses.Pair, step.Metrics]:
-  """What a `LossFn` returns about rows that all count."""
+  """What a `LossFn` returns when all rows count."""
   metrics = _metrics(logits, labels, jnp.ones(labels.shape, bool))
   return metrics.pop("loss"), metrics
 

@@ -1,6 +1,6 @@
 """Loss and predictions of masked sequence completion.
 
-For any model with model(inputs [b s], mask [b s], train=...) -> logits
+For any model(inputs [b s], mask [b s], train=...) -> logits
 [b s y], and batches with `inputs`, `targets`, `mask` (True at real tokens) and
 `loss_mask` (True at the positions that count).
 """

@@ -78,9 +78,9 @@ class TrainConfig:
   eval_every: int = 1000
   # Updates between two checkpoints; the last update is always saved.
   checkpoint_every: int = 1000
-  # Evaluation metric that picks the best checkpoint, the latest of equals.
+  # Metric that picks the best checkpoint; the latest wins a tie.
   selection_metric: str = "loss"
-  # Whether a small or a large selection metric is good.
+  # Whether the selection metric is to be minimised or maximised.
   selection_mode: Literal["min", "max"] = "min"
   # Write TensorBoard events beside metrics.jsonl.
   tensorboard: bool = True
@@ -129,7 +129,7 @@ def from_config_dict(
 def reject_unread(
   config: TrainConfig, names: Iterable[str], read: Iterable[str], reader: str
 ) -> None:
-  """Raises if a field of `names` is set although `reader` ignores it."""
+  """Raises if a field in `names` is set although `reader` ignores it."""
   defaults = {f.name: f.default for f in dataclasses.fields(config)}
   for name in sorted(set(names) - set(read)):
     if getattr(config, name) != defaults[name]:
@@ -152,7 +152,7 @@ def _build(config, cls, prefix):
 
 
 def _checked(value, annotation, name):
-  """The value in the type of its field, or a UserError."""
+  """The value as its field's type; raises `UserError` if it does not fit."""
   origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
   if origin is Literal:
     if value not in arguments:
@@ -174,5 +174,5 @@ def _checked(value, annotation, name):
     return value
   expected = kind.__name__
   raise UserError(
-    f"{name}={value!r} is of type {type(value).__name__}, not {expected}"
+    f"{name}={value!r} has type {type(value).__name__}, not {expected}"
   )

@@ -1,4 +1,4 @@
-"""Batches that depend on the seed and the step number alone.
+"""Batches that depend only on the seed and the step number.
 
 A source of training data is one of
 
@@ -8,9 +8,9 @@ A source of training data is one of
           arrays with `batch_size` rows, for data that is generated. It is
           called from several threads and must be a pure function.
 
-Batch t of a run is therefore known without batches 0 ... t−1, and a run
-resumes by starting at its step. Every process reads its own rows of the same
-global batch.
+Batch t of a run therefore does not need batches 0 ... t−1, and a run resumes
+by starting at its step. Every process reads its own rows of the same global
+batch.
 """
 
 import functools
@@ -59,7 +59,7 @@ def train_batches(
 def eval_batches(source: Rows, batch_size: int) -> Iterator[HostBatch]:
   """All rows once, in order; this process's share of each batch.
 
-  The last batch is filled up with copies of the last row. The additional field
+  The last batch is padded with copies of the last row. The extra field
   `row_mask` is False there, and metrics must not count those rows.
   """
   devices.check_batch_size(batch_size)

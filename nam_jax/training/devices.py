@@ -1,8 +1,8 @@
 """Where arrays live: the batch is split over all devices, the rest is copied.
 
 There is one mesh with the single axis "data" over the devices of all
-processes. The state of training is replicated; of a batch, every device holds
-an equal share of rows. `jax.jit` then does the rest.
+processes. The training state is replicated; every device holds an equal share
+of a batch's rows. `jax.jit` does the rest.
 """
 
 import os
@@ -44,7 +44,7 @@ def is_main() -> bool:
 
 
 def wait_for_all(name: str) -> None:
-  """Blocks until every process gets here."""
+  """Blocks until every process has got here."""
   if jax.process_count() > 1:
     multihost_utils.sync_global_devices(name)
 

@@ -1,8 +1,8 @@
-"""Errors that one line explains to the person who started the run."""
+"""Errors that need only one line of explanation, not a traceback."""
 
 
 class UserError(Exception):
-  """A mistake or a state of the disk that the user can put right.
+  """Something that the user can fix: a wrong setting, or a file or folder.
 
   Scripts catch it, print the message, and exit with status 2.
   """

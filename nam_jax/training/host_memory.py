@@ -15,8 +15,8 @@ def keep_freed_memory() -> None:
   waits while every page is mapped and cleared again: up to half of a training
   step on a CPU. Does nothing except on Linux with glibc.
 
-  glibc gives every thread an arena of its own, which would keep its own freed
-  memory. One for each core is enough for threads not to wait for each other.
+  glibc gives every thread its own arena, which would keep its own freed memory.
+  One per core is enough to keep threads from waiting for each other.
   """
   if sys.platform != "linux":
     return

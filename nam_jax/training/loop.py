@@ -27,7 +27,7 @@ class FitResult(NamedTuple):
   """A finished run, from `fit` or, later, from `load`."""
 
   state: TrainState  # after the last step
-  best: TrainState  # the best one, by the selection metric
+  best: TrainState  # best by the selection metric
   history: list[dict[str, Any]]  # the rows of metrics.jsonl
 
   @property
@@ -47,16 +47,16 @@ def fit(
   """Trains for `config.num_steps` updates, or continues where a run stopped.
 
   On SIGTERM or SIGINT the step is finished, the state saved, and the process
-  ends with status 143 or 130. The same call then continues, and its results
-  equal those of an unbroken run. A wrong setting or folder raises `UserError`
-  before anything is changed; a loss that is not finite `TrainingDiverged`.
+  exits with status 143 or 130. The same call then continues, with the results
+  of an uninterrupted run. A wrong setting or folder raises `UserError` before
+  anything is changed; a loss that is not finite raises `TrainingDiverged`.
 
   Args:
-    config: a `TrainConfig` or a subclass; all of it is kept in config.json.
-    workdir: folder of this run alone.
+    config: a `TrainConfig` or a subclass; all of it is saved in config.json.
+    workdir: a folder for this run alone.
     init_fn: key -> variables; see `state.create`.
     loss_fn: see `step`.
-    source: of training data; see `data`.
+    source: the training data; see `data`.
     evaluate: state -> metrics by name, `selection_metric` among them.
   """
   devices.check_batch_size(config.batch_size, config.accumulate_steps)
@@ -106,7 +106,7 @@ def fit(
 def load(
   config: TrainConfig, workdir: str | os.PathLike, init_fn: state_lib.InitFn
 ) -> FitResult:
-  """The run in `workdir`, which must have this config, as far as it has come.
+  """The run in `workdir`, which must have this config, finished or not.
 
   The folder is only read.
   """
@@ -126,7 +126,7 @@ def _evaluated(evaluate, state, step, log, config):
   metrics = evaluate(state)
   if config.selection_metric not in metrics:
     raise UserError(
-      f"selection_metric={config.selection_metric!r} is not among the metrics"
+      f"selection_metric={config.selection_metric!r} is not one of the metrics"
       f" of the evaluation: {', '.join(metrics)}"
     )
   log.evaluation(step, metrics)

@@ -30,7 +30,7 @@ def token_accuracy(
   targets: Int[Array, "*b"],
   mask: Bool[Array, "*b"],
 ) -> Pair:
-  """Positions of the mask whose most likely class is the target."""
+  """Positions in the mask whose most likely class is the target."""
   right = jnp.argmax(logits, axis=-1) == targets
   return _count(right.astype(jnp.float32), mask)
 
@@ -40,7 +40,7 @@ def sequence_accuracy(
   targets: Int[Array, "*b s"],
   mask: Bool[Array, "*b s"],
 ) -> Pair:
-  """Sequences right at every position of the mask; empty masks do not count."""
+  """Sequences right wherever the mask is True; empty masks do not count."""
   right = is_whole(jnp.argmax(logits, axis=-1) == targets, mask)
   return _count(right.astype(jnp.float32), mask.any(axis=-1))
 
@@ -48,7 +48,7 @@ def sequence_accuracy(
 def is_whole(
   right: Bool[AnyArray, "*b s"], mask: Bool[AnyArray, "*b s"]
 ) -> Bool[AnyArray, "*b"]:
-  """Whether a sequence is right at every position of the mask."""
+  """Whether a sequence is right wherever the mask is True."""
   return (right | ~mask).all(axis=-1)
 
 

@@ -1,12 +1,12 @@
 """Where the numbers of a run go: metrics.jsonl, the terminal, and dashboards.
 
-Each line of metrics.jsonl is one JSON object with `step` (updates made),
+Each line of metrics.jsonl is a JSON object with `step` (updates made),
 `kind` ("train": means since the last such line; "eval": an evaluation), the
 metrics by name, and `seconds` (duration of the run so far, over all restarts).
 Training lines also have `learning_rate`, `steps_per_second`, which leaves out
 compilation, evaluation and checkpoints, and `input_wait`, the share of this
-time in which the next batch was not ready. A number that is not finite is
-written as null.
+time spent waiting for the next batch. A number that is not finite is written
+as null.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from nam_jax.training import devices, progress, schedules, whole_files
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
 
-# The fields in which two runs of one config may differ.
+# The fields in which two runs with the same config may differ.
 TIME_FIELDS = ("seconds", "steps_per_second", "input_wait")
 
 
@@ -45,7 +45,7 @@ class MetricsLog:
   """Collects the metrics of the steps and writes rows everywhere.
 
   `memory` is what `memory()` returned at step `start` of an interrupted run;
-  rows of later steps are dropped, since those steps come again.
+  rows of later steps are dropped, since those steps run again.
   """
 
   def __init__(
@@ -94,7 +94,7 @@ class MetricsLog:
     self._window.fetch()
 
   def memory(self) -> dict[str, Any]:
-    """What a checkpoint must keep for the log to continue as if unbroken."""
+    """What a checkpoint must keep for the log to continue uninterrupted."""
     return {"seconds": self.clock.seconds, "window": self._window.fetch()}
 
   def train(self, step: int) -> None:
@@ -119,7 +119,7 @@ class MetricsLog:
 
   def _write(self, step, kind, values):
     if taken := {"step", "kind", "seconds"}.intersection(values):
-      raise ValueError(f"a metric must not have the name {min(taken)!r}")
+      raise ValueError(f"a metric must not be named {min(taken)!r}")
     values = {
       name: float(value) if value is not None and math.isfinite(value) else None
       for name, value in [*values.items(), ("seconds", self.clock.seconds)]
@@ -146,7 +146,7 @@ class MetricsLog:
 
 
 def read_metrics(workdir: str | os.PathLike) -> list[dict[str, Any]]:
-  """The rows of metrics.jsonl; a kill may have cut off the last line."""
+  """The rows of metrics.jsonl; a kill may have truncated the last line."""
   path, rows = Path(workdir) / "metrics.jsonl", []
   for line in path.read_text().splitlines() if path.exists() else ():
     with contextlib.suppress(json.JSONDecodeError):

@@ -65,13 +65,13 @@ class Clock:
     return time.perf_counter() - self._start
 
   def compiled(self, step: int) -> None:
-    """Starts to measure the pace, after the first step."""
+    """Starts measuring the pace, after the first step."""
     self._first = self._last = (step, time.perf_counter())
     self._waited = 0.0
 
   @contextlib.contextmanager
   def pause(self) -> Generator[None]:
-    """Excludes what is done inside from the pace."""
+    """A context whose duration is excluded from the pace."""
     before = time.perf_counter()
     yield
     step, last = self._last

@@ -11,7 +11,7 @@ def shuffled(
 ) -> np.ndarray:
   """The rows [batch_size] of a step, in a new random order each epoch.
 
-  They follow from the arguments alone. A batch may span two epochs.
+  They depend only on the arguments. A batch may span two epochs.
   """
   position = step * batch_size + np.arange(batch_size)
   epoch, place = np.divmod(position, length)
@@ -21,9 +21,9 @@ def shuffled(
 
 
 def in_order(length: int, batch_size: int) -> Iterator[np.ndarray]:
-  """All rows once, as batches [batch_size] of equal size.
+  """All rows once, in batches of batch_size.
 
-  The last batch is filled up with copies of the last row.
+  The last batch is padded with copies of the last row.
   """
   if batch_size < 1:
     raise ValueError(f"batch_size must be at least 1, got {batch_size}")

@@ -24,7 +24,7 @@ _PRODUCTS = ("checkpoints", "metrics.jsonl", "results.json")
 
 
 def claim(workdir: str | os.PathLike, config: TrainConfig) -> None:
-  """Makes the folder this run's own, or raises without changing anything."""
+  """Claims the folder for this run, or raises without changing anything."""
   workdir = Path(workdir)
   try:
     names = set(os.listdir(workdir)) if workdir.exists() else set()

@@ -79,7 +79,7 @@ def _piecewise(t, config):
   return jnp.asarray(config.scales, jnp.float32)[piece]
 
 
-# Each factor with the fields that it reads.
+# Each factor and the fields that it reads.
 FACTORS = {
   "constant": (_constant, ()),
   "linear_warmup": (_linear_warmup, ("warmup_steps",)),
@@ -90,7 +90,7 @@ FACTORS = {
   "piecewise": (_piecewise, ("boundaries", "scales")),
 }
 
-# Each optimiser with the fields that it reads.
+# Each optimiser and the fields that it reads.
 OPTIMIZERS = {
   "adam": ("b1", "b2", "eps"),
   "adamw": ("b1", "b2", "eps", "weight_decay"),
@@ -154,4 +154,4 @@ def make_optimizer(config: TrainConfig) -> optax.GradientTransformation:
 
 def _require(config, factor, field):
   if getattr(config, field) < 1:
-    raise UserError(f"schedule factor {factor} needs {field} of at least 1")
+    raise UserError(f"schedule factor {factor} needs {field} to be at least 1")

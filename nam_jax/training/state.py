@@ -19,10 +19,10 @@ InitFn = Callable[[jax.Array], dict[str, Any]]
 
 
 class TrainState(struct.PyTreeNode):
-  """The step number is also the state of all random choices and of the data."""
+  """The step number also determines all random choices and the data."""
 
   step: PyTree  # updates made so far, int32 scalar
-  params: PyTree  # what the optimiser changes
+  params: PyTree  # what the optimiser updates
   opt_state: PyTree
   extra: PyTree  # other variables by collection: {"batch_stats": ...}
 
@@ -47,7 +47,7 @@ def create(
   Args:
     init_fn: key -> variables, `{"params": ...}` and any further collections;
       usually `lambda key: model.init(key, inputs)`.
-    optimizer: of `schedules.make_optimizer`.
+    optimizer: from `schedules.make_optimizer`.
     seed: the run's seed.
   """
   return jax.jit(
@@ -68,7 +68,7 @@ def abstract(
 
 
 def parameter_count(params: PyTree) -> int:
-  """How many numbers the optimiser changes."""
+  """How many numbers the optimiser updates."""
   return sum(math.prod(x.shape) for x in jax.tree.leaves(params))
 
 

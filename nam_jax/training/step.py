@@ -1,14 +1,14 @@
 """One update and one evaluation batch, compiled.
 
-The script gives the mathematics:
+The script provides the mathematics:
 
   loss_fn(params, extra, batch, key) -> (loss_sum, weight), (metrics, extra)
   metric_fn(params, extra, batch) -> metrics
 
 where `metrics` maps names to (sum, weight) pairs, `extra` holds variables that
 are not trained (BatchNorm's statistics) and `key` is new at each step. The
-gradient is that of loss_sum / weight with both summed over the whole batch of
-all devices and all accumulated parts.
+gradient is that of loss_sum / weight, both summed over the whole batch: all
+devices and all accumulated parts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -86,7 +86,7 @@ def make_train_step(
 
 
 def make_eval_step(metric_fn: MetricFn, config: TrainConfig) -> EvalStep:
-  """(state, batch) -> metrics, computed in the type that training uses."""
+  """(state, batch) -> metrics, computed in the dtype that training uses."""
 
   def eval_step(state, batch):
     params, batch = _cast((state.params, batch), config.compute_dtype)

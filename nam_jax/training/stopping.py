@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT end a run after the current step, not in its middle."""
+"""SIGTERM and SIGINT end a run after the current step, not during it."""
 
 import signal
 import threading
@@ -10,8 +10,8 @@ from jax.experimental import multihost_utils
 class StopRequest:
   """Remembers the first signal; a second one acts at once, as usual.
 
-  With several processes JAX itself watches for SIGTERM and agrees with all of
-  them on the step at which they stop.
+  With several processes, JAX itself watches for SIGTERM and makes them agree on
+  the step at which they stop.
   """
 
   def __init__(self):
@@ -30,7 +30,7 @@ class StopRequest:
       signal.signal(number, handler)
 
   def received(self, step: int) -> signal.Signals | None:
-    """The signal that asks to stop after this step; call it at every step."""
+    """The signal that asks to stop after this step; call it every step."""
     if jax.process_count() > 1:
       if multihost_utils.reached_preemption_sync_point(step):
         return signal.SIGTERM

@@ -97,5 +97,5 @@ def test_dropout_drops_writes_and_keeps_their_mean(fn):
   ("name", "value"), [("bias", jnp.zeros((2, 3, 5, 7))), ("precision", "high")]
 )
 def test_what_needs_attention_weights_is_refused(name, value):
-  with pytest.raises(ValueError, match=f"{name} has no meaning here"):
+  with pytest.raises(ValueError, match=f"{name} is not supported here"):
     nam_attention_fn(*inputs(), **{name: value})

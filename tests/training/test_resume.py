@@ -152,7 +152,7 @@ def test_unfinished_checkpoint_is_removed_with_a_warning(
   shutil.copytree(unbroken, workdir)
   (workdir / "checkpoints" / "40" / "seal.json").unlink()
   _continue_and_compare(workdir, unbroken)
-  assert "40 was cut short and is removed, continuing from" in caplog.text
+  assert "40 is incomplete and was removed, continuing from" in caplog.text
   assert not (workdir / "damaged").exists()
 
 

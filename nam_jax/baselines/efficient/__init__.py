@@ -1,1 +1,1 @@
-"""Efficient attentions that the Long Range Arena compares, one kind a file."""
+"""The efficient attentions of the Long Range Arena, one per file."""

@@ -1,6 +1,6 @@
 """BigBird attention (Zaheer et al. 2020): global, window and random blocks.
 
-The first and the last block of real tokens see all and are seen by all. Every
+The first and the last block of real tokens see and are seen by all. Every
 other block sees itself, the blocks beside it and a few random ones, which
 differ between heads and are chosen once for all inputs.
 """
@@ -31,18 +31,18 @@ def bigbird_attention(
 ) -> Float[Array, "b s h v"]:
   """Softmax attention by blocks, at a cost linear in the length.
 
-  Sequences of at most 4 + num_rand_blocks blocks get full attention. What is
-  the last block and what are random ones depends on the real tokens, never on
-  the padding behind them.
+  Sequences of at most 4 + num_rand_blocks blocks get full attention. Which
+  blocks are last and which are random depends on the real tokens, never on the
+  padding after them.
 
   Args:
     query: queries.
     key: keys.
     value: values.
-    mask: True = real token; without any, all outputs are zeros.
-    dropout_rng: for the dropout of weights; None for no dropout.
+    mask: True = real token; without any, all outputs are zero.
+    dropout_rng: for dropout of the weights; None for none.
     dropout_rate: the fraction of weights to drop.
-    block_size: number of tokens of a block.
+    block_size: tokens per block.
     num_rand_blocks: number of random blocks that a block sees, drawn from all;
       the Long Range Arena draws them from the first 1,024 tokens.
     seed: decides which blocks are the random ones.
@@ -83,7 +83,7 @@ def _pick(x, index):
 
 
 def _put(x, new, index):
-  """x [b z c ...] with the blocks new [b 2 c ...] in the places index [b 2]."""
+  """x [b z c ...] with the blocks at index [b 2] set to new [b 2 c ...]."""
   place = jnp.arange(x.shape[1])[None]
   for i in range(2):
     here = (place == index[:, i, None])[..., None, None, None]
@@ -94,7 +94,7 @@ def _put(x, new, index):
 def random_order(seed: int, h: int, z: int) -> np.ndarray:
   """Random numbers [h z z]: a block prefers the blocks with the largest.
 
-  The numbers of the first blocks do not depend on z and so not on padding.
+  Those of the first blocks do not depend on z, and so not on padding.
   """
   rows = [
     np.random.default_rng((seed, head, block)).random(z, np.float32)
@@ -105,7 +105,7 @@ def random_order(seed: int, h: int, z: int) -> np.ndarray:
 
 
 def _random_blocks(last, order, number):
-  """Blocks [b h z number] neither global nor beside, and if they exist."""
+  """Blocks [b h z number] neither global nor adjacent; whether they exist."""
   place = jnp.arange(order.shape[-1])
   apart = jnp.abs(place[:, None] - place[None]) > 1
   inner = (place[None] > 0) & (place[None] < last[:, None])
@@ -116,7 +116,7 @@ def _random_blocks(last, order, number):
 
 
 def _global_keys(key, value, real, ends):
-  """The first and the last block, for all."""
+  """The first and the last block, which all blocks see."""
   b, _, c = real.shape
   key, value, real = (_pick(x, ends) for x in (key, value, real))
   return blocks.Keys(
@@ -126,7 +126,7 @@ def _global_keys(key, value, real, ends):
 
 
 def _window_keys(key, value, real, last):
-  """Each block and the blocks beside it, except global ones."""
+  """Each block and its neighbours, except global ones."""
   place = jnp.arange(real.shape[1])[None]
   inner = (place > 0) & (place < last[:, None])
   real = blocks.neighbours(real & inner[..., None])
@@ -153,13 +153,13 @@ class BigBirdAttention(AttentionLayer):
   """Multi-head BigBird attention with the interface of `SelfAttention`.
 
   The parameters are `query`, `key`, `value` and `out`. Padded tokens are never
-  attended to. Layers of different names have different random blocks.
+  attended to. Layers with different names have different random blocks.
 
   Attributes:
-    dropout_rate: of the attention weights; the Long Range Arena has none here.
-    block_size: number of tokens of a block.
+    dropout_rate: applied to the attention weights; none in Long Range Arena.
+    block_size: tokens per block.
     num_rand_blocks: number of random blocks that a block sees.
-    seed: change it for other random blocks in all layers.
+    seed: changes the random blocks of all layers.
   """
 
   block_size: int = 64

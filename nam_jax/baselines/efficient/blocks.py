@@ -1,7 +1,7 @@
 """What the efficient attentions share: blocks of tokens and a masked softmax.
 
-Sequences of any length are cut into blocks of c tokens; the last one is filled
-up with padding. Masks are True where a token is real.
+Sequences of any length are cut into blocks of c tokens; the last one is padded.
+Masks are True where a token is real.
 """
 
 import functools
@@ -19,7 +19,7 @@ from nam_jax.ops import precision
 def split(
   x: Shaped[Array, "b s *n"], size: int
 ) -> Shaped[Array, "b z {size} *n"]:
-  """Blocks of `size` tokens, the last one filled up with zeros (False)."""
+  """Blocks of `size` tokens, the last one padded with zeros (False)."""
   if size < 1:
     raise ValueError(f"a block must have at least one token, got {size}")
   b, s, *rest = x.shape
@@ -37,7 +37,7 @@ def join(x: Shaped[Array, "b z c *n"], s: int) -> Shaped[Array, "b {s} *n"]:
 def neighbours(x: Shaped[Array, "b z c *n"]) -> Shaped[Array, "b z t *n"]:
   """Each block between the ones before and after it, t = 3 c tokens.
 
-  Beyond both ends of the sequence there are zeros (False).
+  Beyond either end of the sequence are zeros (False).
   """
   end = jnp.zeros_like(x[:, :1])
   before = jnp.concatenate([end, x[:, :-1]], axis=1)
@@ -51,7 +51,7 @@ def real_tokens(mask: Mask | None, x: Shaped[Array, "b s *n"]) -> Mask:
 
 
 def check_length(x: Tokens, max_len: int) -> None:
-  """A layer with parameters for max_len positions takes no longer sequence."""
+  """Raises if the sequence is longer than the layer's max_len positions."""
   if x.shape[1] > max_len:
     raise ValueError(f"max_len={max_len} is less than the length {x.shape[1]}")
 
@@ -70,7 +70,7 @@ def products(
 def hide(
   scores: Float[Array, "*n"], allowed: Bool[Array, "*#n"]
 ) -> Float[Array, "*n"]:
-  """Replaces the scores that are not allowed by the lowest number."""
+  """Replaces scores that are not allowed with the lowest number."""
   return jnp.where(allowed, scores, jnp.finfo(scores.dtype).min)
 
 
@@ -109,8 +109,8 @@ def masked_attention(
 ) -> Float[Array, "*n s h v"]:
   """Softmax attention of every query to the keys that it may see.
 
-  A query without any key gives zeros. Scores and weights are float32 or wider,
-  the outputs of the dtype of `value`.
+  A query without any key outputs zero. Scores and weights are float32 or wider;
+  the outputs have the dtype of `value`.
   """
   scores = hide(products(query, key), allowed)
   return mix(masked_softmax(scores, dropout_rng, dropout_rate), value)
@@ -132,7 +132,7 @@ def block_attention(
 ) -> Float[Array, "b z c h v"]:
   """One softmax of each block of queries over several groups of keys.
 
-  A group has either keys for each block or, with z = 1, keys for all of them.
+  A group has either keys for each block or, with z = 1, keys for all blocks.
   """
   parts = [hide(products(query, g.key), g.allowed) for g in groups]
   scores = jnp.concatenate(parts, axis=-1)
@@ -170,11 +170,11 @@ def as_attention_fn(attention: Callable[..., Array], **options):
     dropout_rate: float = 0.0,
     deterministic: bool = True,
   ) -> Float[Array, "b s h v"]:
-    """Self-attention with the arguments of flax's that it can honour."""
+    """Self-attention with those of flax's arguments that it supports."""
     if mask is not None:
       if mask.shape[1:3] != (1, 1):
         raise ValueError(
-          f"mask may hide keys only, by shape [b 1 1 s], got {mask.shape}"
+          f"mask may hide only keys, with shape [b 1 1 s], got {mask.shape}"
         )
       mask = jnp.broadcast_to(mask[:, 0, 0], query.shape[:2])
     if deterministic or dropout_rate == 0:

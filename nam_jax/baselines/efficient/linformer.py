@@ -1,4 +1,4 @@
-"""Linformer attention (Wang et al. 2020): keys and values of fixed number."""
+"""Linformer attention (Wang et al. 2020): a fixed number of keys and values."""
 
 import jax.numpy as jnp
 from flax import linen as nn
@@ -12,11 +12,11 @@ class LinformerAttention(AttentionLayer):
 
   The call interface is that of `SelfAttention`. Besides `query`, `key`, `value`
   and `out`, the parameter `lr_kernel` [max_len low_rank_features] says how much
-  each position adds to each of the mixtures, of keys and of values alike, for
-  all heads. Padded tokens add nothing; the mixtures themselves have no mask.
+  each position adds to each mixture, both of keys and of values, in all heads.
+  Padded tokens add nothing; the mixtures themselves have no mask.
 
   Attributes:
-    max_len: largest length of a sequence, with its CLS token.
+    max_len: longest sequence, including its CLS token.
     low_rank_features: number of mixtures.
   """
 

@@ -26,9 +26,9 @@ def local_attention(
     query: queries.
     key: keys.
     value: values.
-    mask: True = real token; a block without any gives zeros.
-    block_size: number of tokens of a block; the last block may be shorter.
-    dropout_rng: for the dropout of weights; None for no dropout.
+    mask: True = real token; a block without any outputs zero.
+    block_size: tokens per block; the last block may be shorter.
+    dropout_rng: for dropout of the weights; None for none.
     dropout_rate: the fraction of weights to drop.
   """
   s = query.shape[1]

@@ -1,7 +1,7 @@
 """Longformer attention (Beltagy et al. 2020): a sliding window, global tokens.
 
 Every token sees the window around it and the global tokens, which are the first
-of the sequence. Global tokens see all tokens, by projections of their own.
+of the sequence. Global tokens see all tokens, through their own projections.
 """
 
 import jax
@@ -27,18 +27,18 @@ def sliding_window_attention(
 ) -> Float[Array, "b s h v"]:
   """Softmax attention of every token to a window and to the first tokens.
 
-  The cost is linear in the length: blocks of half a window see the blocks
-  beside them.
+  The cost is linear in the length: blocks of half a window see their
+  neighbours.
 
   Args:
     query: queries.
     key: keys.
     value: values.
-    mask: True = real token; a token that sees none gives zeros.
+    mask: True = real token; a token that sees none outputs zero.
     sliding_window_size: number w of tokens that a token sees: w // 2 after it,
       itself, and the rest before it.
-    num_global: number of first tokens that every token sees.
-    dropout_rng: for the dropout of weights; None for no dropout.
+    num_global: number of leading tokens that every token sees.
+    dropout_rng: for dropout of the weights; None for none.
     dropout_rate: the fraction of weights to drop.
   """
   if sliding_window_size < 1:
@@ -49,7 +49,7 @@ def sliding_window_attention(
   after = sliding_window_size // 2
   before = sliding_window_size - after - 1
   c = max(before, after, 1)
-  if s <= 3 * c:  # three blocks or less: all pairs of tokens cost no more
+  if s <= 3 * c:  # three blocks or fewer: all pairs of tokens cost no more
     c, first, surroundings = s, 0, lambda x: x
   else:
     first, surroundings = -c, blocks.neighbours

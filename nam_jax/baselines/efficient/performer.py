@@ -1,7 +1,7 @@
-"""Performer attention (Choromanski et al. 2021): linear cost by features.
+"""Performer attention (Choromanski et al. 2021): features for linear cost.
 
 Positive features φ of queries and keys replace the softmax, so that keys and
-values sum up to one matrix per head:
+values add up to one matrix per head:
 
   o_s = φ(q_s) Σ_t φ(k_t) v_tᵀ / φ(q_s) Σ_t φ(k_t)
 
@@ -9,7 +9,7 @@ The two layers differ in φ: `GeneralizedPerformer` takes relu(x) + ε, and
 `SoftmaxPerformer` random features that estimate the softmax (FAVOR+).
 
 There are no attention weights. Dropout therefore drops what a token writes, for
-all that read it.
+every reader.
 """
 
 import jax
@@ -21,7 +21,7 @@ from nam_jax.baselines.efficient import layer_rng
 from nam_jax.layers.attention_layer import AttentionLayer
 from nam_jax.ops import precision
 
-# Keeps a query whose features match no key's from dividing by zero.
+# Avoids dividing by zero for a query whose features match no key's.
 EPSILON = 1e-6
 
 
@@ -125,9 +125,9 @@ class GeneralizedPerformer(_Performer):
   """Attention by the features relu(x) + kernel_epsilon.
 
   Attributes:
-    dropout_rate: of what the tokens write; the Long Range Arena has none here.
-    dtype: of the projections; sums are float32 or wider.
-    kernel_epsilon: the least value of a feature.
+    dropout_rate: applied to what the tokens write; none in Long Range Arena.
+    dtype: used in the projections; sums are float32 or wider.
+    kernel_epsilon: the smallest value of a feature.
   """
 
   kernel_epsilon: float = 1e-3
@@ -144,12 +144,12 @@ class SoftmaxPerformer(_Performer):
   Each layer has its own random directions, fixed by its place in the model.
 
   Attributes:
-    dropout_rate: of what the tokens write; the Long Range Arena has none here.
-    dtype: of the projections; sums are float32 or wider.
-    nb_features: number of random features of a head.
-    ortho_scaling: 0 for random lengths of the directions, 1 for all alike.
-    redraw_features: use new directions at every call in training, from the rng
-      `dropout`, and the layer's own otherwise.
+    dropout_rate: applied to what the tokens write; none in Long Range Arena.
+    dtype: used in the projections; sums are float32 or wider.
+    nb_features: random features per head.
+    ortho_scaling: 0 for directions of random length, 1 for equal lengths.
+    redraw_features: in training, draw new directions in every call, from the
+      rng `dropout`; otherwise use the layer's own.
     seed: changes the layer's own directions.
   """
 
@@ -160,7 +160,7 @@ class SoftmaxPerformer(_Performer):
 
   def __post_init__(self):
     if self.ortho_scaling not in (0, 1):
-      raise ValueError(f"ortho_scaling={self.ortho_scaling} is not 0 or 1")
+      raise ValueError(f"ortho_scaling={self.ortho_scaling} must be 0 or 1")
     super().__post_init__()
 
   def _features(self, query, key, mask, train):
@@ -174,5 +174,5 @@ class SoftmaxPerformer(_Performer):
     return softmax_features(query, key, directions, mask=mask)
 
 
-# By the names that the Long Range Arena's configs give them.
+# Under the names used in the Long Range Arena's configs.
 PERFORMERS = {"generalized": GeneralizedPerformer, "softmax": SoftmaxPerformer}

@@ -8,7 +8,7 @@ the sort.
 As in the authors' own code, keys have unit length, and a token attends to
 itself only where it sees no other. The Long Range Arena's code does neither; it
 multiplies scores by sqrt(k), attends to padding, has no output projection, and
-its chunks are the n_buckets-th part of the sequence, whatever `chunk_len` is.
+cuts the sequence into n_buckets chunks, whatever `chunk_len` is.
 """
 
 import functools
@@ -39,14 +39,14 @@ def lsh_attention(
   """Attention among chunks of tokens, sorted by each of r hashes.
 
   Args:
-    query: queries, and as unit vectors keys.
+    query: queries; as unit vectors, also the keys.
     value: values; the outputs have their dtype.
     rotations: the hash of a query is the index of the largest of its n
       products and their n negatives.
     mask: True = real token. Padded tokens come last and are never seen; their
       own outputs are arbitrary but finite.
-    chunk_len: number of tokens of a chunk.
-    dropout_rng: for the dropout of weights; None for no dropout.
+    chunk_len: tokens per chunk.
+    dropout_rng: for dropout of the weights; None for none.
     dropout_rate: the fraction of weights to drop.
   """
   b, s, h, _ = query.shape
@@ -92,7 +92,7 @@ def _round(query, value, real, chunk_len, dropout_rate, rotation, rng):
 
 
 def _buckets(query, real, rotation):
-  """The hash of each query [n s]; that of padding is greater than all."""
+  """The hash of each query [n s]; padding has the greatest."""
   rotated = jnp.einsum("nsk,km->nsm", query, rotation.astype(query.dtype))
   both = jnp.concatenate([rotated, -rotated], axis=-1)
   return jnp.where(real, jnp.argmax(both, axis=-1), both.shape[-1])
@@ -104,7 +104,7 @@ def _take(x, order):
 
 
 def _with_previous(x):
-  """Each chunk of x [n z c ...] behind the one before it, [n z 2c ...]."""
+  """Each chunk of x [n z c ...] with the one before it, [n z 2c ...]."""
   before = jnp.concatenate([jnp.zeros_like(x[:, :1]), x[:, :-1]], axis=1)
   return jnp.concatenate([before, x], axis=2)
 
@@ -117,9 +117,9 @@ class ReformerAttention(AttentionLayer):
   changes the output of a real token.
 
   Attributes:
-    dropout_rate: of the attention weights; the Long Range Arena has none here.
-    dtype: of the projections; attention is float32 or wider.
-    chunk_len: number of tokens of a chunk.
+    dropout_rate: applied to the attention weights; none in Long Range Arena.
+    dtype: used in the projections; attention is float32 or wider.
+    chunk_len: tokens per chunk.
     n_hashes: number of hashes; their results are combined.
     n_buckets: number of values of a hash, even.
     seed: changes the hashes.
@@ -132,9 +132,9 @@ class ReformerAttention(AttentionLayer):
 
   def __post_init__(self):
     if self.n_buckets < 2 or self.n_buckets % 2:
-      raise ValueError(f"n_buckets={self.n_buckets} is not even")
+      raise ValueError(f"n_buckets={self.n_buckets} must be even")
     if self.n_hashes < 1:
-      raise ValueError(f"n_hashes={self.n_hashes} is not positive")
+      raise ValueError(f"n_hashes={self.n_hashes} must be positive")
     super().__post_init__()
 
   def attend(self, x, mask, train):

@@ -5,7 +5,7 @@ another one; the sum is its output. The other block is a mixture of all blocks,
 position by position, with weights that a sorting net learns from the sum of the
 block's keys.
 
-The Long Range Arena's code adds up all blocks with equal weights, so that its
+The Long Range Arena's code adds up all blocks with equal weights, so its
 sorting net has no effect, and puts every n-th token into a block, for n blocks.
 """
 
@@ -18,7 +18,7 @@ from nam_jax.layers.attention_layer import AttentionLayer
 from nam_jax.ops import precision
 
 # Which axes of the weights [z n] are normalised in turn: only what each block
-# takes, or also what is taken of each block (one iteration of Sinkhorn's).
+# takes, or also what is taken from it (one Sinkhorn iteration).
 SORT_AXES = {"softmax": (-1,), "sinkhorn": (-1, -2)}
 
 
@@ -30,7 +30,7 @@ def mixture(
   """How much each of z blocks takes of each of the first n blocks.
 
   Args:
-    logits: of the weights.
+    logits: the weights' logits.
     real: which blocks have a real token; the others give and take nothing.
     sort_activation: "softmax" or "sinkhorn".
   """
@@ -43,18 +43,18 @@ def mixture(
 
 
 class SinkhornAttention(AttentionLayer):
-  """Multi-head attention to the own block and a mixture of blocks.
+  """Multi-head attention to a token's own block and a mixture of blocks.
 
   The parameters are `query`, `key`, `value`, `out` and `sort`, the sorting net
-  of all heads. A block without a real token takes no part, so padding at the
-  end never changes the output of a real token. The cost is linear in the length
+  of all heads. A block without a real token is ignored, so padding at the end
+  never changes the output of a real token. The cost is linear in the length
   beyond `max_num_blocks` blocks.
 
   Attributes:
-    dtype: of the computation; weights are float32 or wider.
-    block_size: number of tokens of a block.
-    max_num_blocks: number of first blocks that mixtures are made of. Tokens of
-      later blocks attend to the mixtures, but are not part of them.
+    dtype: used in the computation; weights are float32 or wider.
+    block_size: tokens per block.
+    max_num_blocks: number of leading blocks that are mixed. Tokens of later
+      blocks attend to the mixtures, but are not part of them.
     sort_activation: "softmax" or "sinkhorn".
   """
 
@@ -99,7 +99,7 @@ class SinkhornAttention(AttentionLayer):
     return blocks.join(own + other, s)
 
   def _sort(self, key, real):
-    """What each block takes of the others, [b h z n]."""
+    """How much each block takes of the others, [b h z n]."""
     logits = self.dense(self.max_num_blocks, "sort")(jnp.sum(key, axis=2))
     z = key.shape[1]
     logits = jnp.swapaxes(logits, 1, 2)[..., :z]

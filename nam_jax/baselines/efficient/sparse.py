@@ -26,7 +26,7 @@ def sparse_attention(
   dropout_rng: jax.Array | None = None,
   dropout_rate: float = 0.0,
 ) -> Float[Array, "b s h v"]:
-  """Softmax attention by the fixed patterns, causal without global tokens.
+  """Softmax attention in fixed patterns, causal if there are no global tokens.
 
   The cost is that of full attention times (num_summary + 1) / block_size, plus
   a part linear in the length.
@@ -35,13 +35,13 @@ def sparse_attention(
     query: queries.
     key: keys.
     value: values.
-    mask: True = real token; a token that sees none gives zeros.
-    block_size: number of tokens of a block.
+    mask: True = real token; a token that sees none outputs zero.
+    block_size: tokens per block.
     num_summary: number of last tokens of a block that later blocks see, the
       paper's c.
-    num_global: number of first tokens that see all and that all see; the blocks
-      begin after them. 1 is what the Long Range Arena does with a CLS token.
-    dropout_rng: for the dropout of weights; None for no dropout.
+    num_global: number of leading tokens that see and are seen by all; the
+      blocks start after them. The Long Range Arena has 1 with a CLS token.
+    dropout_rng: for dropout of the weights; None for none.
     dropout_rate: the fraction of weights to drop.
   """
   s, g = query.shape[1], num_global

@@ -22,13 +22,13 @@ class SynthesizerAttention(AttentionLayer):
   """Multi-head Synthesizer attention, with the interface of `SelfAttention`.
 
   The parameters are `value` and `out`; `query` and `key` unless
-  `ignore_dot_product`; of the modes `random` [h max_len max_len], `random1`
+  `ignore_dot_product`; by mode `random` [h max_len max_len], `random1`
   [h max_len k] and `random2` [h k max_len], or `dense_syn` and `dense_syn_len`.
   All are trained. Padded tokens are never attended to. The cost is quadratic.
 
   Attributes:
-    max_len: largest length of a sequence, with its CLS token.
-    dtype: of the computation; scores are float32 or wider.
+    max_len: longest sequence, including its CLS token.
+    dtype: used in the computation; scores are float32 or wider.
     synthesizer_mode: where scores come from, see the module's docstring;
       several modes are joined by "+", their scores added.
     ignore_dot_product: whether to leave out products of queries and keys.
@@ -44,7 +44,7 @@ class SynthesizerAttention(AttentionLayer):
     modes = self.synthesizer_mode.split("+")
     if not set(modes) <= set(MODES) or len(modes) > len(set(modes)):
       raise ValueError(
-        f"synthesizer_mode must be of {MODES}, joined by '+', "
+        f"synthesizer_mode must be some of {MODES}, joined by '+', "
         f"got {self.synthesizer_mode!r}"
       )
     super().__post_init__()

@@ -83,5 +83,5 @@ def test_weights_drop_out_one_by_one_in_training():
 
 def test_masks_of_pairs_are_refused():
   x, mask = jnp.zeros((2, 3, 1, 2)), jnp.ones((2, 1, 3, 3), bool)
-  with pytest.raises(ValueError, match=r"hide keys only.*\(2, 1, 3, 3\)"):
+  with pytest.raises(ValueError, match=r"hide only keys.*\(2, 1, 3, 3\)"):
     local.local_attention_fn()(x, x, x, mask=mask)

@@ -161,5 +161,5 @@ def test_training_draws_new_directions_unless_told_not_to():
 
 
 def test_unknown_scalings_are_refused():
-  with pytest.raises(ValueError, match=r"ortho_scaling=2\.0 is not 0 or 1"):
+  with pytest.raises(ValueError, match=r"ortho_scaling=2\.0 must be 0 or 1"):
     SOFTMAX.clone(ortho_scaling=2.0)

@@ -104,7 +104,7 @@ def test_hashes_are_fixed_by_the_seed():
 
 
 def test_bad_numbers_of_hashes_are_refused():
-  with pytest.raises(ValueError, match="n_buckets=3 is not even"):
+  with pytest.raises(ValueError, match="n_buckets=3 must be even"):
     ONCE.clone(n_buckets=3)
-  with pytest.raises(ValueError, match="n_hashes=0 is not positive"):
+  with pytest.raises(ValueError, match="n_hashes=0 must be positive"):
     ONCE.clone(n_hashes=0)
