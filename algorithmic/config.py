@@ -1,4 +1,4 @@
-"""The settings of a run, and how the command line gives them."""
+"""The settings of a run, and how the command line sets them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _FLAGS = {"sweep": "further lengths to test, for instance 20,40,80"}
 
 @dataclasses.dataclass(frozen=True)
 class AlgorithmicConfig(training.TrainConfig):
-  """The engine's settings, and what is trained on what."""
+  """The engine's settings, plus the task and the model."""
 
   # A name in algorithmic/tasks/registry.py, and the task's fields.
   task: str = "palin"
@@ -36,13 +36,13 @@ class AlgorithmicConfig(training.TrainConfig):
   sweep_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # Where model_kwargs come from; for the records.
   preset: str = "cpu"
-  # Most digits of a sample at the start of the run.
+  # Most digits in a sample at the start of the run.
   curriculum_start: int = 10
-  # Share of the run after which samples have up to 10 digits.
+  # Fraction of the run after which samples have up to 10 digits.
   curriculum_full_at: float = 2 / 3
   # Shift samples over all columns of the longest split: learned positions.
   wide_training: bool = False
-  # Rows of a batch in evaluation.
+  # Rows per evaluation batch.
   eval_batch_size: int = 256
 
 

@@ -1,8 +1,8 @@
 """The splits of the NAM paper (section Algorithmic Tasks), and the batches.
 
 Every set is a fixed `Batch`, padded to one width, drawn from its own random
-stream. The validation sets depend on the task alone, so that all models and
-seeds are tested on the same ones. `id` shares its lengths with `train`; no
+stream. The validation sets depend only on the task, so all models and seeds
+are tested on the same ones. `id` shares its lengths with `train`; no
 other two splits share a length. Short samples come first; see `max_digits`.
 """
 
@@ -35,7 +35,7 @@ VALIDATION_SPLITS = ("id", "od_easy", "od_hard")
 
 _VALIDATION_SEED = 0
 _ORDER_STREAM, _REPLACEMENT_STREAM, _SWEEP_STREAM = 5, 6, 7
-# Free columns, so that the longest samples of a split shift too.
+# Spare columns, so that even the longest samples of a split can shift.
 _ROOM = 4
 
 
@@ -83,9 +83,9 @@ def training_rows(
 ) -> np.ndarray:
   """The rows [b] of the training set that make up one step's batch.
 
-  Steps walk through the set in a new random order each epoch. Rows with more
-  than `max_digits` give way to random allowed ones. Seed and step determine
-  the outcome, so a resumed run needs no other state.
+  Steps go through the set in a new random order each epoch. Rows with more
+  than `max_digits` are replaced with random allowed ones. Seed and step
+  determine the result, so a resumed run needs no other state.
   """
   size = len(samples.digits)
   rows = row_order.shuffled(size, batch_size, (seed, _ORDER_STREAM), step)
@@ -109,10 +109,10 @@ def training_batch(
 def max_digits(
   progress: float, start: int = 2, end: int = 10, full_at: float = 2 / 3
 ) -> int:
-  """The most digits a training sample may have at this point of the run.
+  """The most digits a training sample may have at this point in the run.
 
   The curriculum: grows linearly from `start` at progress 0 to `end` at progress
-  `full_at`; with `start == end` there is none.
+  `full_at`; `start == end` means no curriculum.
   """
   if not 0.0 <= progress <= 1.0:
     raise ValueError(f"progress must be in [0, 1], got {progress}")

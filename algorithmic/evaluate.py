@@ -15,9 +15,9 @@ PredictFn = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def predict(
   predict_fn: PredictFn, batch: task.Batch, batch_size: int
 ) -> np.ndarray:
-  """Token ids [b s] for a whole set, by calls of exactly `batch_size` rows.
+  """Token ids [b s] for a whole set, in calls of exactly `batch_size` rows.
 
-  The last call repeats the last sample as often as it lacks rows.
+  The last call is padded with copies of the last sample.
   """
   size = len(batch.inputs)
   predictions = []
@@ -26,7 +26,7 @@ def predict(
     predicted = np.asarray(predict_fn(part.inputs, part.mask))
     if predicted.shape != part.inputs.shape:
       raise ValueError(
-        f"predict_fn must give token ids of shape {part.inputs.shape}, "
+        f"predict_fn must return token ids of shape {part.inputs.shape}, "
         f"got shape {predicted.shape}"
       )
     predictions.append(predicted)
@@ -49,7 +49,7 @@ def evaluate(predict_fn: PredictFn, batch: task.Batch, batch_size: int) -> dict:
 
 
 def summary(results: dict[str, dict]) -> dict:
-  """The results of several sets by set (`splits`) and by length.
+  """The results on several sets, by set (`splits`) and by length.
 
   No two sets may share a length.
   """
@@ -68,7 +68,7 @@ def summary(results: dict[str, dict]) -> dict:
 
 
 def _accuracy(right: np.ndarray, loss_mask: np.ndarray) -> dict:
-  """Accuracies and number of the samples."""
+  """Accuracies, and the number of samples."""
   return {
     "sequence_accuracy": float(losses.is_whole(right, loss_mask).mean()),
     "token_accuracy": float(right[loss_mask].mean()),

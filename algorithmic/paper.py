@@ -1,4 +1,4 @@
-"""The numbers of the paper's Table 1, to set ours beside them."""
+"""The numbers in the paper's Table 1, to compare with ours."""
 
 SPLITS = ("id", "od_easy", "od_hard")
 

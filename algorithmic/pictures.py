@@ -1,4 +1,4 @@
-"""The pictures beside results.json: accuracy by length, heads on the tape."""
+"""The pictures saved with results.json: accuracy by length, tape heads."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from algorithmic import data
 from algorithmic.tasks.task import Task
 from nam_jax import training
 
-# Digits of the samples whose heads are drawn: one length trained, one not.
+# Digits of the samples whose heads are drawn: a length trained on, and not.
 _DIGITS = 6, 14
 
 

@@ -26,7 +26,7 @@ from nam_jax.training.completion import Predict
 
 
 class Experiment(NamedTuple):
-  """What a config describes, built."""
+  """The objects that a config describes."""
 
   config: AlgorithmicConfig
   workdir: Path
@@ -63,7 +63,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
 
 
 def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
-  """Builds task and model; a setting that does not fit is a `UserError`."""
+  """Builds task and model; raises `UserError` for a wrong setting."""
   with script.user_errors():
     task = tasks.make_task(config.task, **config.task_kwargs)
     test_model = _make_model(config, task, config.test_kwargs)
@@ -106,7 +106,7 @@ def train(experiment: Experiment) -> training.FitResult:
 
 
 def load(experiment: Experiment) -> training.FitResult:
-  """The run that `train` made before."""
+  """A run that `train` made earlier."""
   return training.load(
     experiment.config, experiment.workdir, experiment.init_fn
   )
@@ -176,7 +176,7 @@ def _make_model(config, task, changes):
 
 def _max_digits(config, step):
   return data.max_digits(
-    min(step / config.num_steps, 1.0),  # batches are made ahead of time
+    min(step / config.num_steps, 1.0),  # batches are prepared ahead of time
     config.curriculum_start,
     data.SPLITS["train"].high,
     config.curriculum_full_at,

@@ -1,4 +1,4 @@
-"""Runs of train_algorithmic.py, beside the paper's Table 1."""
+"""Runs of train_algorithmic.py, next to the paper's Table 1."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ _HEADER = (
   *("updates", "best epoch", "parameters", "paper", "time"),
 )
 _NOTE = (
-  "A sequence counts if all of its tokens are right. ID: 5 to 10 digits, as in"
+  "A sequence is right if all of its tokens are. ID: 5 to 10 digits, as in"
   " training; OD-easy: 11 to 13; OD-hard: 14 to 16. The epoch that is best on"
   " OD-easy counts; several seeds are averaged. The paper (Table 1) trains"
   " models of 22 to 40 million parameters for up to 200 epochs. Preset cpu of"
@@ -42,7 +42,7 @@ class Facts(NamedTuple):
 
 
 def read(results: dict[str, Any]) -> Facts:
-  """The facts in results.json."""
+  """The facts from the content of results.json."""
   splits = results["splits"]
   return Facts(
     str(results["task"]),

@@ -11,7 +11,7 @@ _CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
 
 
 def main(argv: Sequence[str], usage: str = __doc__) -> int:
-  """Runs what is missing and prints the table; the status is 1 on failure."""
+  """Runs what is missing and prints the table; returns 1 on failure."""
   table = tables.Table(
     "train_algorithmic.py",
     "runs/table",

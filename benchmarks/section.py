@@ -24,7 +24,7 @@ class Facts(NamedTuple):
 
 
 def read(results: dict[str, Any]) -> Facts:
-  """The facts in results.json."""
+  """The facts from the content of results.json."""
   raced = results["results"]
   return Facts(
     [_goal(**goal) for goal in results["goals"]],

@@ -46,7 +46,7 @@ class Facts(NamedTuple):
 
 
 def read(results: dict[str, Any]) -> Facts:
-  """The facts in results.json."""
+  """The facts from the content of results.json."""
   return Facts(
     str(results["data"]),
     str(results["backbone"]),

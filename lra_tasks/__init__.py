@@ -1,1 +1,1 @@
-"""Data of the Long Range Arena: readers and generators, in numpy alone."""
+"""Data of the Long Range Arena: readers and generators, in plain numpy."""

@@ -1,4 +1,4 @@
-"""The settings of a run, and how the command line gives them."""
+"""The settings of a run, and how the command line sets them."""
 
 import dataclasses
 import math
@@ -21,18 +21,18 @@ NAMES = {
 }
 _FLAGS = {
   "model_dir": "=workdir",
-  "task_name": "instead of the config's task; the benchmark's names will do",
-  "data_dir": "folder of the data; without it, listops generates its own,"
+  "task_name": "instead of the config's task; the benchmark's names work too",
+  "data_dir": "folder with the data; without it, listops generates its own,"
   " and text and image are read where TFDS keeps its data",
   "attention": "instead of the config's attention",
 }
-# Perplexity is cut off here, as in the benchmark.
+# Perplexity is capped here, as in the benchmark.
 _LARGEST_PERPLEXITY = 1e4
 
 
 @dataclasses.dataclass(frozen=True)
 class LRAConfig(training.TrainConfig):
-  """The engine's settings, and what is trained on what."""
+  """The engine's settings, plus the task and the model."""
 
   # A name in lra_tasks/registry.py, and the task's settings.
   task: str = "listops"
@@ -40,14 +40,14 @@ class LRAConfig(training.TrainConfig):
   # A name in nam_jax/models/attentions.py, and its options.
   attention: str = "nam"
   attention_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # Sizes and rates of the network: fields of `Size`, in the same file.
+  # The network's sizes and rates: fields of `Size`, in the same file.
   model_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # Treat padding as the benchmark's own code does: id 0 (black pixels too) is
-  # padding, means are over padding, linear and nam attention see it.
+  # Treat padding as the benchmark's own code does: id 0 (even black pixels) is
+  # padding, means include padding, linear and nam attention see it.
   compat: bool = False
-  # Rows of a batch in evaluation; 0: as in training.
+  # Rows per evaluation batch; 0: as in training.
   eval_batch_size: int = 0
-  # Batches of an evaluation during training, of rows drawn once; 0: all rows.
+  # Batches per evaluation in training, of rows drawn once; 0: all rows.
   num_eval_batches: int = 0
   selection_metric: str = "accuracy"
   selection_mode: Literal["min", "max"] = "max"
@@ -69,7 +69,7 @@ class LRAConfig(training.TrainConfig):
     return scalars
 
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
-    """Translates the task of version 0.1, which had the benchmark's name."""
+    """Translates the task name of version 0.1, which was the benchmark's."""
     task, settings = upstream.our_task(fields.get("task", ""))
     return {
       **fields,

@@ -20,10 +20,10 @@ _Images = tuple[np.ndarray, np.ndarray]
 
 
 def make_task(data_dir: pathlib.Path | None) -> task.Task:
-  """The pictures as a task.
+  """The images as a task.
 
   Args:
-    data_dir: folder with one of these, by itself or in cifar10:
+    data_dir: folder with one of these, directly or in cifar10:
       cifar-10-binary.tar.gz, cifar10_gray.npz (x_train, y_train, x_test,
       y_test), or cifar10 as prepared by TFDS. None to look where TFDS keeps
       its data.
@@ -34,7 +34,7 @@ def make_task(data_dir: pathlib.Path | None) -> task.Task:
     ("", "cifar10"),
     {"cifar-10-binary.tar.gz": _read_archive, "cifar10_gray.npz": _read_npz},
     ("cifar10", _read_prepared),
-    f"fetch {official.CIFAR10.url} into a folder, without unpacking it",
+    f"download {official.CIFAR10.url} into a folder, without unpacking it",
   )
   (images, labels), test = reader(path)
   cut = round(0.9 * len(images))

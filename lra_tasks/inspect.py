@@ -10,7 +10,7 @@ from lra_tasks import listops_trees, registry, task, text
 
 _EXAMPLES = 2
 _CHARACTERS = 300
-# Characters from dark to bright, for pictures of 32 x 16 of them.
+# Characters from dark to bright, for pictures of 32 x 16 characters.
 _SHADES = np.array(list(" .:-=+*#%@"))
 _COLUMNS, _LINES = 32, 16
 
@@ -79,7 +79,7 @@ def _decoded(a_task: task.Task, ids: np.ndarray) -> str:
     words = " ".join(listops_trees.WORDS[i] for i in ids if i)
     return textwrap.fill(words[:_CHARACTERS], 72)
   if a_task.name in ("text", "retrieval"):
-    # Whatever the text holds, the terminal gets plain characters.
+    # Whatever is in the text, the terminal gets plain characters.
     return textwrap.fill(ascii(text.decode(ids)[:_CHARACTERS]), 72)
   side = math.isqrt(len(ids))
   blocks = ids.reshape(_LINES, side // _LINES, _COLUMNS, side // _COLUMNS)

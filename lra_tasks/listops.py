@@ -36,10 +36,10 @@ _FOLDERS = (
 )
 _ADVICE = (
   "Unpack https://storage.googleapis.com/long-range-arena/lra_release.gz there,"
-  " or leave data_dir out to have expressions drawn."
+  " or leave data_dir out to generate expressions."
 )
-# Part of the name in the cache: another number when expressions are drawn in
-# another way.
+# Part of the name in the cache: change it when expressions are drawn
+# differently.
 _DRAWING = 1
 
 _IDS = {
@@ -48,7 +48,7 @@ _IDS = {
 _LABELS = {str(digit).encode(): digit for digit in range(10)}
 # Single bytes beyond ASCII that stand for the operators.
 _SHORT = {word: bytes([128 + _IDS[word]]) for word in _IDS if len(word) > 1}
-# The id of each byte, and how far the id leads into the tree or out of it.
+# The id of each byte, and how many levels it goes down the tree, or up.
 _UNKNOWN = 255
 _TABLE = bytearray([_UNKNOWN] * 256)
 for _word, _id in _IDS.items():
@@ -61,21 +61,21 @@ _STEP[listops_trees.CLOSE] = -1
 def make_task(
   data_dir: pathlib.Path | None, *, max_length: int = 2000, **settings: int
 ) -> task.Task:
-  """The task from files, or with expressions drawn for it.
+  """The task, from files or from expressions drawn for it.
 
   Args:
     data_dir: a folder with the benchmark's three files, or the one its archive
-      was unpacked in. None draws expressions once and keeps them in the cache.
+      was unpacked in. None draws expressions once and caches them.
     max_length: rows are cut or padded to this length. Drawn ones are shorter.
-    **settings: how to draw, the other fields of `listops_trees.Settings`;
-      together with data_dir an error.
+    **settings: how to draw, the other fields of `listops_trees.Settings`; an
+      error with data_dir.
   """
   if data_dir is None:
     splits = _drawn(listops_trees.Settings(max_length=max_length, **settings))
   elif settings:
     raise ValueError(
-      f"{', '.join(settings)} would draw expressions, but data_dir {data_dir}"
-      " has some already: leave out one or the other"
+      f"{', '.join(settings)}: settings to draw expressions, but {data_dir}"
+      " has its own: leave out the settings or data_dir"
     )
   else:
     path, reader = disk.find(
@@ -129,7 +129,7 @@ def _tokens(where: str, source: bytes) -> bytes:
     raise DataError(f"{where}: unknown word {unknown!r:.40}")
   step = _STEP[np.frombuffer(tokens, np.uint8)]
   depth = np.cumsum(step, dtype=np.int32)
-  # An operator closed at once is a step of 1 and then one of -1.
+  # An operator closed right away is a step of 1, then one of -1.
   is_empty = (step[:-1] > step[1:] + 1).any()
   if not tokens or depth[-1] != 0 or (depth[:-1] < 1).any() or is_empty:
     raise DataError(

@@ -1,4 +1,4 @@
-"""Writes ListOps as the files of the benchmark.
+"""Writes ListOps in the benchmark's file format.
 
   python -m lra_tasks.listops_generator --output_dir DIR
 
@@ -18,7 +18,7 @@ from nam_jax.training import whole_files
 
 
 def text(tokens: np.ndarray) -> str:
-  """An expression the way the benchmark's files write it.
+  """An expression as the benchmark's files write it.
 
   Arguments join their operator one at a time, each in its own parentheses:
   "( ( ( [MAX 2 ) 9 ) ] )" for [MAX 2 9 ].

@@ -4,10 +4,10 @@ An expression is a digit, or an operator with its arguments:
 
   [MAX 2 9 [MIN 4 7 ] 0 ]    is 9
 
-Each place in the tree is an operator with probability 1/4, else a digit; at
+Each node of the tree is an operator with probability 1/4, else a digit; at
 max_depth always a digit. An operator has 2 to max_args arguments. MED rounds
-the median down, SM is the sum modulo 10. Expressions too short or too long are
-thrown away, and so are repetitions.
+the median down, SM is the sum modulo 10. Expressions that are too short, too
+long or repeated are discarded.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ CLOSE = len(WORDS) - 1
 FIRST_OPERATOR = WORDS.index(OPERATORS[0])
 SPLITS = ("train", "validation", "test")
 
-# Trees begun at a time, and in how many of them enough must be new.
+# Trees started at a time, and in how many of them enough must be new.
 _TREES = 4096
 _PATIENCE, _ENOUGH = 64 * _TREES, 16
 
@@ -36,13 +36,13 @@ class Settings:
 
   Attributes:
     max_length: expressions have fewer words than this.
-    min_length: and more words than this.
+    min_length: expressions have more words than this.
     max_depth: levels of the tree, digits included.
-    max_args: arguments of an operator at most.
-    num_train: expressions to learn from.
-    num_validation: expressions to choose a checkpoint by.
-    num_test: expressions to report.
-    seed: another seed, other expressions.
+    max_args: most arguments of an operator.
+    num_train: expressions to train on.
+    num_validation: expressions that select a checkpoint.
+    num_test: expressions to test on.
+    seed: determines the expressions.
   """
 
   max_length: int = 2000
@@ -64,7 +64,7 @@ class Settings:
     lowest |= dict.fromkeys(("num_train", "num_validation", "num_test"), 1)
     for name, low in lowest.items():
       if getattr(self, name) < low:
-        raise ValueError(f"{name} is at least {low}, got {getattr(self, name)}")
+        raise ValueError(f"{name} must be >= {low}, got {getattr(self, name)}")
 
 
 class Expressions(NamedTuple):
@@ -93,14 +93,14 @@ class _Level(NamedTuple):
 def generate(settings: Settings) -> dict[str, Expressions]:
   """The splits train, validation and test; no expression occurs twice.
 
-  Settings alone decide the outcome.
+  The result depends only on the settings.
 
   Raises:
     ValueError: the settings do not allow that many different expressions.
   """
   sizes = [settings.num_train, settings.num_validation, settings.num_test]
   rows, labels = _distinct(settings, sum(sizes))
-  # The expressions found first are the likelier ones, so they are mixed.
+  # The expressions found first are the likelier ones, so shuffle them.
   order = np.random.default_rng([settings.seed, 1]).permutation(sum(sizes))
   parts = np.split(order, np.cumsum(sizes[:-1]))
   return {
@@ -119,7 +119,7 @@ def _distinct(
     if begun and begun % _PATIENCE == 0:
       if len(rows) < before + _ENOUGH:
         raise ValueError(
-          f"found {len(rows)} different expressions in {begun} trees, "
+          f"found only {len(rows)} different expressions in {begun} trees, "
           f"not {total}; allow more lengths, arguments or depth: {settings}"
         )
       before = len(rows)
@@ -136,7 +136,7 @@ def _distinct(
 
 
 def _draw(rng: np.random.Generator, settings: Settings) -> Expressions:
-  """The expressions of the wanted lengths among _TREES trees."""
+  """The expressions of suitable length among _TREES trees."""
   levels, lengths = _draw_shapes(rng, settings)
   kept = (settings.min_length < lengths) & (lengths < settings.max_length)
   levels = [_keep(level, kept) for level in levels]
@@ -189,7 +189,7 @@ def _keep(level: _Level, kept: np.ndarray) -> _Level:
 
 
 def _fill(rng: np.random.Generator, levels: list[_Level]) -> tuple[list, ...]:
-  """Draws the words; per level the nodes' sizes, values and first words."""
+  """Draws the words; returns each level's node sizes, values, first words."""
   sizes, values, words = [], [], []
   for level in reversed(levels):
     size = np.ones(level.trees.size, np.int64)
@@ -215,7 +215,7 @@ def _apply(
   starts: np.ndarray,
   arguments: np.ndarray,
 ) -> np.ndarray:
-  """What the operators make of their arguments, values[starts ...]."""
+  """The operators' values, from their arguments, values[starts ...]."""
   base = np.repeat(10 * np.arange(kinds.size), arguments)
   ordered = np.sort(base + values) - base
   lower = ordered[starts + (arguments - 1) // 2]
@@ -232,7 +232,7 @@ def _apply(
 
 
 def _integers(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
-  """Integers below count, from doubles: the same in every numpy."""
+  """Integers below count, from doubles: the same in every numpy version."""
   return (rng.random(size) * count).astype(np.int64)
 
 

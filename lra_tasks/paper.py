@@ -1,6 +1,6 @@
-"""The numbers of the paper's Table 3, to set ours beside them."""
+"""The numbers in the paper's Table 3, to compare with ours."""
 
-# Attention -> task -> accuracy in percent, and the speed of training as a
+# Attention -> task -> accuracy in percent, and the training speed as a
 # multiple of softmax attention's.
 RESULTS = {
   "softmax": {

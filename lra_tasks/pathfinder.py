@@ -4,12 +4,12 @@ The benchmark's folders, below pathfinder32, pathfinder64, ...:
 
   curv_baseline, curv_contour_length_9, curv_contour_length_14
     imgs/<k>/sample_<i>.png
-    metadata/<k>.npy    plain text in spite of its name, a line per image:
+    metadata/<k>.npy    plain text despite the name, a line per image:
                         folder, file, number, label and how it was drawn
 
 An .npz file with x, uint8 [n height width], and y, labels [n], works as well.
-Images are taken in the order of the metadata, then shuffled in a way that
-never changes: 80% to learn from, 10% for validation, 10% for the test.
+Images are taken in the order of the metadata, then shuffled the same way every
+time: 80% for training, 10% for validation, 10% for the test.
 """
 
 import logging
@@ -49,7 +49,7 @@ def make_task(
   """The task from a folder of the benchmark or an .npz file.
 
   Args:
-    data_dir: has the folder pathfinder<resolution>, perhaps in lra_release; or
+    data_dir: has the folder pathfinder<resolution>, maybe in lra_release; or
       pathfinder<resolution>_<level>.npz, or any single .npz in that folder.
     resolution: height and width, 32, 64, 128 or 256.
     level: "easy", "inter" or "hard".
@@ -87,7 +87,7 @@ def make_task(
 def _read_only_npz(
   path: pathlib.Path, resolution: int
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Whatever its name, unless it is that of another level."""
+  """The folder's only .npz file, unless it is named after another level."""
   levels = [f"{path.parent.name}_{level}" for level in FOLDERS]
   if len(list(path.parent.glob("*.npz"))) > 1 or path.stem in levels:
     raise DataError(

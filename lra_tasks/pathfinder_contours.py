@@ -1,8 +1,8 @@
 """Contours for Pathfinder images: chains of dashes that keep their distance.
 
-A contour is a chain of steps of equal length; a dash ("paddle") is in the
-middle of each, and the chain turns between the dashes. No contour crosses or
-touches another one or itself.
+A contour is a chain of steps of equal length; each has a dash ("paddle") in the
+middle, and the chain turns between the dashes. No contour crosses or touches
+another one or itself.
 """
 
 import dataclasses
@@ -10,8 +10,8 @@ import functools
 
 import numpy as np
 
-# Chains grown side by side, places tried for the next step of each, and chains
-# begun for a short contour before it is given up.
+# Chains grown in parallel, places tried for the next step of each, and chains
+# started for a short contour before giving up on it.
 _CHAINS, _PLACES, _SHORT_CHAINS = 8, 16, 3
 _CELLS_PER_CLEARANCE = 4
 
@@ -26,11 +26,11 @@ class Style:
   Attributes:
     resolution: height and width.
     padding: free pixels at the borders.
-    seed_distance: between the beginnings of the two long contours.
-    marker_radius: of the discs at the two marked ends.
-    paddle_length: of a dash.
-    thickness: of a dash.
-    margins: free length at either end of a dash; an image takes one of them.
+    seed_distance: distance between the starts of the two long contours.
+    marker_radius: radius of the discs at the two marked ends.
+    paddle_length: length of a dash.
+    thickness: thickness of a dash.
+    margins: free length at either end of a dash; each image uses one of them.
     continuity: contours turn by less than a right angle divided by this.
     contrasts: brightness of long and of short contours; discs have 1.
     short_paddles: dashes of all short contours together.
@@ -48,7 +48,7 @@ class Style:
   short_paddles: int
 
 
-# The sizes the benchmark gives for its images, by resolution.
+# The benchmark's sizes, by resolution.
 STYLES = {
   32: Style(32, 1, 7, 1.5, 2, 0.5, (1,), 1.0, (1.5, 2.0), 20),
   64: Style(64, 1, 12, 2.5, 5, 1.0, (1,), 1.8, (0.8, 0.8), 22),
@@ -75,7 +75,7 @@ class Plane:
     self._per_pixel = _CELLS_PER_CLEARANCE / (2 * margin)
     self._low = style.padding + margin
     self._high = style.resolution - 1 - self._low
-    # A step and what it blocks never leave the cells.
+    # A step and the cells it blocks never leave the grid.
     reach = _CELLS_PER_CLEARANCE
     self._border = int(self._step * self._per_pixel) + reach + 1
     self._width = round(style.resolution * self._per_pixel) + 2 * self._border
@@ -101,7 +101,7 @@ class Plane:
     return long, short
 
   def _long_contours(self, rng, length):
-    """Two contours that begin near the centre, and the blocked cells."""
+    """Two contours that start near the centre, and the blocked cells."""
     distance = self._style.seed_distance
     high = self._style.resolution - 2 * distance
     while True:
@@ -120,7 +120,7 @@ class Plane:
   def _grow(self, rng, blocked, starts, length):
     """A contour from one of the starts or None, and the blocked cells.
 
-    One chain grows from every start. A chain that cannot go on becomes a copy
+    One chain grows from every start. A chain that cannot grow becomes a copy
     of one that can; if none can, there is no contour.
     """
     before, chains = blocked, np.arange(len(starts))
@@ -142,7 +142,7 @@ class Plane:
       place = free.argmax(1)[kept]
       blocked = blocked[kept]
       if number:
-        # One step late, since a step begins where the one before it ends.
+        # One step late, since a step starts where the one before it ends.
         blocked[chains[:, None], self._near(last[kept])] = True
       angles, last = places[kept, place], cells[kept, place]
       nodes = np.concatenate([nodes[kept], points[kept, place, -1:]], axis=1)
@@ -159,7 +159,7 @@ class Plane:
     return cells[..., 0] * self._width + cells[..., 1]
 
   def _near(self, cells):
-    """The cells too near to these, [chains points] to [chains cells]."""
+    """The cells too near these, [chains points] to [chains cells]."""
     return (cells[:, :, None] + self._disc).reshape(len(cells), -1)
 
 

@@ -1,13 +1,13 @@
-"""Draws Pathfinder images: are the two marked ends those of one contour?
+"""Draws Pathfinder images: do the two marked ends belong to one contour?
 
   python -m lra_tasks.pathfinder_generator --output_dir DIR --resolution 32 \\
     --level hard --count 200000
 
-Each image has two long contours of dashes, short ones to distract, and two
-discs. One disc is where a long contour begins, the other where the same one
-ends (label 1) or where the other one ends (label 0). The sizes are those of the
-benchmark, and so are the folders, so DIR serves as the task's data_dir. Image
-number i depends on i and the seed alone.
+Each image has two long contours of dashes, short ones as distractors, and two
+discs. One disc is where a long contour starts, the other where the same one
+ends (label 1) or where the other one ends (label 0). Sizes and folders are
+those of the benchmark, so DIR works as the task's data_dir. Image i depends
+only on i and the seed.
 """
 
 import concurrent.futures
@@ -30,7 +30,7 @@ _IMAGES_PER_FOLDER, _IMAGES_PER_JOB = 1000, 100
 
 
 class Sample(NamedTuple):
-  """An image, uint8 [height width], its label, and the margin it has."""
+  """An image, uint8 [height width], its label, and its margin."""
 
   image: np.ndarray
   label: int
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
 
 
 def draw(resolution: int, level: str, seed: int, index: int) -> Sample:
-  """Image number `index`; the even ones have label 0, the odd ones label 1."""
+  """Image number `index`; even ones have label 0, odd ones label 1."""
   rng = np.random.default_rng([seed, index])
   style = pathfinder_contours.STYLES[resolution]
   margin = style.margins[rng.integers(len(style.margins))]
@@ -68,8 +68,8 @@ def write(
 ) -> pathlib.Path:
   """Draws images into their folder below output_dir, which it returns.
 
-  A thousand images go into each subfolder. Metadata follow the images, so what
-  an interrupted run has written can be read.
+  Each subfolder gets a thousand images, then its metadata, so the output of an
+  interrupted run can be read.
   """
   folder = output_dir / f"pathfinder{resolution}"
   folder /= pathfinder.FOLDERS[level]
@@ -129,7 +129,7 @@ def _write_images(
 
 
 def _tip(nodes: np.ndarray, margin: int) -> np.ndarray:
-  """Where the first dash begins, a margin behind the first node."""
+  """Where the first dash starts, a margin after the first node."""
   step = nodes[1] - nodes[0]
   return nodes[0] + margin * step / np.linalg.norm(step)
 
@@ -140,7 +140,7 @@ def _draw_paddles(
   contours: list[np.ndarray],
   contrast: float,
 ) -> None:
-  """Dashes in the middle of all steps, sharp because they begin at a pixel."""
+  """Dashes in the middle of all steps, sharp because they start at a pixel."""
   steps = np.concatenate([np.diff(nodes, axis=0) for nodes in contours])
   middles = np.concatenate([(n[1:] + n[:-1]) / 2 for n in contours])
   along = steps / np.linalg.norm(steps, axis=1, keepdims=True)
@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _write(options) -> None:
   if min(options.count, options.workers) < 1 or options.seed < 0:
-    raise ValueError("count and workers are at least 1, and seed at least 0")
+    raise ValueError("count and workers must be >= 1, and seed >= 0")
   print(f"{options.count} images in {write(**vars(options))}")
 
 

@@ -27,12 +27,12 @@ TASKS: dict[str, Callable[..., task.Task]] = {
 def make_task(
   name: str, data_dir: str | os.PathLike | None = None, **settings
 ) -> task.Task:
-  """The task of this name.
+  """The task with this name.
 
   Args:
     name: one of TASKS.
     data_dir: the folder with its files; each task's module says which. None to
-      look where TFDS keeps its data, or to have ListOps drawn.
+      look where TFDS keeps its data, or to generate ListOps.
     **settings: keyword arguments of the task's own make_task.
   """
   drawing = [field.name for field in dataclasses.fields(listops_trees.Settings)]

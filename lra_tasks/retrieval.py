@@ -1,12 +1,12 @@
-"""Retrieval: does one paper cite the other, both read byte by byte (AAN).
+"""Retrieval: does one paper cite the other? Both are read as bytes (AAN).
 
 Inputs are the first bytes of both papers; an id is the byte's value plus one.
 The benchmark's files have five columns, separated by tabs:
 
   1.0    P05-1066    J93-2003    text of the first    text of the second
 
-Or the texts are in a file of their own, papers.jsonl (id, text), and the pairs
-in pairs_{train,val,test}.tsv, with the header label, citing, candidate.
+Alternatively, the texts are in papers.jsonl (id, text) and the pairs in
+pairs_{train,val,test}.tsv, with the header label, citing, candidate.
 """
 
 import pathlib
@@ -26,7 +26,7 @@ _FOLDERS = (
   "citation",
 )
 _ADVICE = (
-  "Fetch https://storage.googleapis.com/long-range-arena/lra_release.gz, a"
+  "Download https://storage.googleapis.com/long-range-arena/lra_release.gz, a"
   " .tar.gz, and unpack it into that folder"
 )
 _LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
@@ -41,9 +41,9 @@ def make_task(
   """The pairs as a task.
 
   Args:
-    data_dir: folder with new_aan_pairs.{train,eval,test}.tsv, or that in which
-      the benchmark's archive is unpacked; or with papers.jsonl (also .xz or
-      .gz) and pairs_{train,val,test}.tsv, by itself or in citation.
+    data_dir: folder with new_aan_pairs.{train,eval,test}.tsv, or the one the
+      benchmark's archive was unpacked in; or with papers.jsonl (also .xz or
+      .gz) and pairs_{train,val,test}.tsv, directly or in citation.
     max_length: bytes per paper; longer ones are cut.
   """
   path, reader = disk.find("retrieval", data_dir, _FOLDERS, _READERS, _ADVICE)
@@ -66,14 +66,14 @@ def make_task(
 
 
 class _Papers:
-  """The beginnings of all different papers, numbered as they come."""
+  """The beginnings of all distinct papers, numbered as they come."""
 
   def __init__(self, max_length: int):
     self._max_length = max_length
     self._numbers = {}
 
   def number(self, text: bytes) -> int:
-    """The number of a paper, a new one if it is new."""
+    """The number of a paper, assigned if it is new."""
     key = (len(text), text[: self._max_length])
     return self._numbers.setdefault(key, len(self._numbers))
 
@@ -108,7 +108,7 @@ def _read_pairs(texts: pathlib.Path, papers: _Papers) -> list[_Pairs]:
   for where, item, text in disk.json_texts(texts):
     key = str(item.get("id")).encode()
     if "id" not in item or key in numbers:
-      raise DataError(f"{where}: expected an id of its own, got {key!r}")
+      raise DataError(f"{where}: expected a unique id, got {key!r}")
     numbers[key] = papers.number(text)
   splits = []
   for split in ("train", "val", "test"):
@@ -116,7 +116,7 @@ def _read_pairs(texts: pathlib.Path, papers: _Papers) -> list[_Pairs]:
     where, header = next(lines)
     if header.split(b"\t") != [b"label", b"citing", b"candidate"]:
       raise DataError(
-        f"{where}: expected the header label, citing, candidate, with tabs"
+        f"{where}: expected the tab-separated header label, citing, candidate"
       )
     pairs = []
     for where, (label, *ids) in _table(lines, 3):
@@ -138,7 +138,7 @@ def _table(
     columns = line.split(b"\t")
     if len(columns) != width:
       raise DataError(
-        f"{where}: expected {width} columns with tabs, got {len(columns)}"
+        f"{where}: expected {width} tab-separated columns, got {len(columns)}"
       )
     yield where, columns
 

@@ -1,4 +1,4 @@
-"""Rows in memory: sequences kept end to end, pairs of them, and images."""
+"""Rows in memory: sequences stored end to end, pairs of them, and images."""
 
 import math
 from collections.abc import Collection
@@ -11,7 +11,7 @@ BYTE_VOCAB_SIZE = 257
 
 
 class Sequences:
-  """Sequences of different lengths, cut or padded when they are taken."""
+  """Sequences of different lengths, cut or padded on access."""
 
   def __init__(
     self,
@@ -26,13 +26,13 @@ class Sequences:
 
     Args:
       tokens: tokens of all sequences end to end, in any integer type.
-      offsets: one more than there are sequences.
+      offsets: one more than the number of sequences.
       max_length: sequences are cut or padded on the right to this length.
       first_id: the id of token 0; the id 0 is padding.
-      lengths: tokens per sequence, if those in `tokens` are cut already.
+      lengths: tokens per sequence, if those in `tokens` are already cut.
     """
     if max_length < 1:
-      raise ValueError(f"max_length is at least 1, got {max_length}")
+      raise ValueError(f"max_length must be at least 1, got {max_length}")
     self._tokens, self._offsets = tokens, offsets
     self._max_length, self._first_id = max_length, first_id
     self.lengths = np.diff(offsets) if lengths is None else lengths
@@ -48,7 +48,7 @@ class Sequences:
 
 
 class LabelledRows:
-  """What all rows share: a label each, and an index checked as a list's."""
+  """What all rows share: labels, and an index checked like a list's."""
 
   def __init__(self, labels: np.ndarray):
     """Takes one label per row."""
@@ -99,7 +99,7 @@ class PairRows(LabelledRows):
   def __init__(
     self, documents: Sequences, pairs: np.ndarray, labels: np.ndarray
   ):
-    """Row i compares the documents number pairs[i, 0] and pairs[i, 1]."""
+    """Row i compares documents pairs[i, 0] and pairs[i, 1]."""
     super().__init__(labels)
     self._documents, self._pairs = documents, pairs
 
@@ -132,6 +132,6 @@ class ImageRows(LabelledRows):
 
 
 def end_to_end(texts: Collection[bytes]) -> tuple[np.ndarray, np.ndarray]:
-  """The bytes of all texts, uint8, and the offsets where texts begin."""
+  """The bytes of all texts, uint8, and the offsets where texts start."""
   offsets = np.cumsum([0, *map(len, texts)])
   return np.frombuffer(b"".join(texts), np.uint8), offsets

@@ -1,7 +1,7 @@
 """Trains a classifier on a task of the Long Range Arena and tests it.
 
-As in the benchmark, what counts is the state after the last step; beside it
-stands the one that was best on the validation rows.
+As in the benchmark, the state after the last step counts; the one that was best
+on the validation rows is reported too.
 """
 
 import statistics
@@ -26,7 +26,7 @@ from nam_jax.training.step import EvalStep
 
 
 class Experiment(NamedTuple):
-  """What a config describes, built."""
+  """The objects that a config describes."""
 
   config: LRAConfig
   workdir: Path
@@ -72,7 +72,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
 def make_experiment(
   config: LRAConfig, workdir: str, data_dir: str
 ) -> Experiment:
-  """Reads the data and builds the model; what does not fit is a `UserError`."""
+  """Reads data, builds the model; raises `UserError` for a wrong setting."""
   with script.user_errors():
     task = tasks.make_task(config.task, data_dir or None, **config.task_kwargs)
     experiment = for_task(config, task, workdir)
@@ -82,7 +82,7 @@ def make_experiment(
 
 
 def for_task(config: LRAConfig, task: Task, workdir: str = "") -> Experiment:
-  """Builds the model for the sizes of a task; its rows may be missing."""
+  """Builds the model for a task's sizes; the task's rows may be missing."""
   model = models.make_classifier(
     config.attention,
     config.attention_kwargs,
@@ -121,7 +121,7 @@ def train(experiment: Experiment) -> training.FitResult:
 
 
 def load(experiment: Experiment) -> training.FitResult:
-  """The run that `train` made before."""
+  """A run that `train` made earlier."""
   return training.load(
     experiment.config, experiment.workdir, experiment.init_fn
   )
@@ -179,6 +179,6 @@ def _tested(experiment, state):
 
 
 def _median(history, name):
-  """Over the rows that have it."""
+  """The median over the rows that have it."""
   values = [row[name] for row in history if row.get(name) is not None]
   return statistics.median(values) if values else None

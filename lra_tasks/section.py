@@ -1,4 +1,4 @@
-"""Runs of train_lra.py, beside the paper's Table 3."""
+"""Runs of train_lra.py, next to the paper's Table 3."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ _HEADER = (
 _NOTE = (
   "Best state: the one that was best in validation; text has no validation set,"
   " so there the best state is chosen on test rows, and only the accuracy after"
-  " the last update is a fair one. Several seeds are averaged. The paper's"
+  " the last update is fair. Several seeds are averaged. The paper's"
   " numbers (Table 3) are for the benchmark's full tasks and networks, so they"
   " say little about a small preset: preset cpu of ListOps has shorter inputs;"
   " that of text has 2,048 bytes where the paper has 1,000, a batch norm before"
@@ -32,12 +32,12 @@ class Facts(NamedTuple):
   parameters: int
   accuracy: float  # after the last step
   best_accuracy: float  # of the state that was best in validation
-  pace: float | None  # updates a second
+  pace: float | None  # updates per second
   seconds: float
 
 
 def read(results: dict[str, Any]) -> Facts:
-  """The facts in results.json."""
+  """The facts from the content of results.json."""
   pace = results["steps_per_second"]
   return Facts(
     upstream.our_task(str(results["task"]))[0],

@@ -8,7 +8,7 @@ from lra_tasks.config import NAMES
 
 
 def main(argv: Sequence[str], usage: str = __doc__) -> int:
-  """Runs what is missing and prints the table; the status is 1 on failure."""
+  """Runs what is missing and prints the table; returns 1 on failure."""
   table = tables.Table(
     "train_lra.py",
     "runs/lra",

@@ -42,9 +42,9 @@ class Task:
     num_classes: number of labels.
     max_length: length of every row's inputs.
     is_pair: whether inputs are [2 s], two documents.
-    train: the rows to learn from.
-    validation: the rows to choose a checkpoint by.
-    test: the rows to report.
+    train: the rows to train on.
+    validation: the rows that select a checkpoint.
+    test: the rows to test on.
   """
 
   name: str

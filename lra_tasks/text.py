@@ -1,4 +1,4 @@
-"""Text: is a film review good or bad, read byte by byte (IMDB reviews).
+"""Text: is a film review good or bad? It is read as bytes (IMDB reviews).
 
   "Good."  ->  72 112 112 101 47, label 1
 
@@ -30,7 +30,7 @@ def make_task(
   """The reviews as a task.
 
   Args:
-    data_dir: folder with one of these, by itself or in imdb or imdb_reviews:
+    data_dir: folder with one of these, directly or in imdb or imdb_reviews:
       aclImdb_v1.tar.gz, imdb_{train,test}.jsonl (also .xz or .gz; fields text
       and label), or imdb_reviews as prepared by TFDS. None to look where TFDS
       keeps its data.
@@ -42,7 +42,7 @@ def make_task(
     ("", "imdb"),
     _READERS,
     ("imdb_reviews", _read_prepared),
-    f"fetch {official.IMDB.url} into a folder, without unpacking it",
+    f"download {official.IMDB.url} into a folder, without unpacking it",
   )
   reviews = reader(path)
   train, test = (_rows(path, *reviews[split], max_length) for split in _SPLITS)
@@ -76,7 +76,7 @@ def _rows(path, texts: list[bytes], labels: list[int], max_length: int):
 
 
 def _read_archive(path: pathlib.Path) -> _Reviews:
-  """In the order of the names."""
+  """The reviews in the archive, in the order of their names."""
   reviews = {split: ([], []) for split in _SPLITS}
   for name, text in sorted(disk.members(path, _REVIEW)):
     split, folder = _REVIEW.fullmatch(name).groups()
@@ -84,7 +84,7 @@ def _read_archive(path: pathlib.Path) -> _Reviews:
     reviews[split][1].append(_LABELS[folder])
   for split, (_, labels) in reviews.items():
     if set(labels) != {0, 1}:
-      raise disk.damaged(path, f"{split} needs reviews in neg and in pos")
+      raise disk.damaged(path, f"{split} must have reviews in both neg and pos")
   return reviews
 
 

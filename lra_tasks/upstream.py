@@ -1,8 +1,8 @@
 """The benchmark's own config files, unchanged.
 
-A file `lra_benchmarks/<task>/configs/<model>.py` of anybody's checkout returns
-a ConfigDict in the benchmark's field names. `translate` turns it into ours, by
-what the benchmark's trainers do with each field: some they never read.
+A file `lra_benchmarks/<task>/configs/<model>.py` in any checkout returns a
+ConfigDict with the benchmark's field names. `translate` turns it into ours,
+by what the benchmark's trainers do with each field: some they never read.
 """
 
 import os
@@ -45,7 +45,7 @@ OUR_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     for resolution in (32, 64, 128, 256)
     for level in ("easy", "inter", "hard")
   },
-  "pathfinder32_hard": ("pathfinder", {}),  # what the task is by default
+  "pathfinder32_hard": ("pathfinder", {}),  # the task's default
 }
 
 # Our field by the benchmark's name.
@@ -58,7 +58,7 @@ _RENAMED = {
   "warmup": "warmup_steps",
 }
 
-# Fields that no trainer reads; then those that one of them does not.
+# Fields that no trainer reads; then those that one of them ignores.
 _DEAD = (
   "trial",
   "max_target_length",
@@ -79,7 +79,7 @@ _DEAD_IN = {
   ),
   "retrieval": ("model_kwargs",),
 }
-# What the trainer of ListOps uses instead of the two it does not read.
+# What the ListOps trainer uses instead of the two it ignores.
 _LISTOPS_SCHEDULE = {
   "schedule": "constant * linear_warmup * rsqrt_decay",
   "warmup_steps": 1000,
@@ -101,12 +101,12 @@ _FOLDERS = {
 
 
 def our_task(name: str) -> tuple[str, dict[str, Any]]:
-  """Our task of the benchmark's name, or of our own, and its settings."""
+  """Our task and its settings, for the benchmark's name or ours."""
   return OUR_NAMES.get(name, (name, {}))
 
 
 def make_importable(config_file: str) -> None:
-  """Lets a config file of a checkout import its base; others need nothing."""
+  """Lets a config file in a checkout import its base; others need nothing."""
   for folder in Path(os.path.abspath(config_file)).parents:
     if folder.name == "lra_benchmarks" and str(folder.parent) not in sys.path:
       sys.path.append(str(folder.parent))
@@ -117,11 +117,11 @@ def task_of(config_file: str) -> str:
   for folder in Path(os.path.abspath(config_file)).parents:
     if folder.name in _FOLDERS:
       return _FOLDERS[folder.name]
-  raise UserError(f"{config_file} does not say for which task: use --task_name")
+  raise UserError(f"{config_file} names no task: use --task_name")
 
 
 def is_upstream(config: Mapping[str, Any]) -> bool:
-  """Whether a config is in the benchmark's field names."""
+  """Whether a config uses the benchmark's field names."""
   return "model_type" in config and "num_train_steps" in config
 
 
@@ -130,8 +130,8 @@ def translate(
 ) -> tuple[dict[str, Any], list[str]]:
   """Our fields for the benchmark's, and notices for the user.
 
-  Fields of ours among them stay as they are, `compat` for instance. What
-  neither knows stays too, for `from_config_dict` to refuse.
+  Our own fields among them, `compat` for instance, stay as they are. So do
+  unknown ones, for `from_config_dict` to reject.
 
   Args:
     config: all fields; nested ones as dicts.
@@ -154,7 +154,7 @@ def translate(
     )
   for name in ("save_checkpoints", "restore_checkpoints"):
     if not rest.pop(name, True):
-      raise UserError(f"{name}=False is not possible: choose a new model_dir")
+      raise UserError(f"{name}=False is not supported: choose a new model_dir")
   options = _options(rest, task, notices)
   sizes = {n: options.pop(n) for n in (*_SIZES, *_RATES) if n in options}
   translated = {

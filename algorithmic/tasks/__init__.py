@@ -1,1 +1,1 @@
-"""The tasks, in files by their kind; `registry` knows them by name."""
+"""The tasks, one kind per file; `registry` knows them by name."""

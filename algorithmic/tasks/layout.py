@@ -1,8 +1,8 @@
-"""The tokens, and the arithmetic of rows of differing lengths.
+"""The tokens, and how to combine rows of different lengths.
 
 A batch of strings is an array [b w]; a string shorter than w has PAD in the
-unused columns. Wherever two such arrays stand side by side there are gaps;
-`place` closes them.
+unused columns. Placing two such arrays side by side leaves gaps; `place` closes
+them.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ SYMBOLS = "0123456789_.SEM?"
 
 
 def keep_first(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-  """Keeps the first `lengths[b]` columns of each row, the rest is PAD."""
+  """Keeps the first `lengths[b]` columns of each row; the rest is PAD."""
   return np.where(np.arange(values.shape[1]) < lengths[:, None], values, PAD)
 
 
@@ -28,7 +28,7 @@ def random_strings(
 
 
 def join(*parts: np.ndarray | int) -> np.ndarray:
-  """Side by side: arrays [b w], or one token for every row."""
+  """Concatenates rows: arrays [b w], or one token for every row."""
   rows = next(len(part) for part in parts if isinstance(part, np.ndarray))
   columns = [np.full((rows, 1), p) if isinstance(p, int) else p for p in parts]
   return np.concatenate(columns, axis=1, dtype=np.int32)
@@ -49,7 +49,7 @@ def complete(
 def place(
   rows: np.ndarray, real: np.ndarray, offset: np.ndarray | int, width: int
 ) -> np.ndarray:
-  """Moves the real tokens [b w] together, beginning at `offset`: [b width]."""
+  """Moves the real tokens [b w] together, starting at `offset`: [b width]."""
   column = np.cumsum(real, axis=1) - 1 + np.reshape(offset, (-1, 1))
   placed = np.full((len(rows), width), PAD, np.int32)
   placed[np.nonzero(real)[0], column[real]] = rows[real]

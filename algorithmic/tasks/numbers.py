@@ -37,7 +37,7 @@ class Fib(task.Task):
   """Adds two little-endian numbers: `_ a _ b _ M..M E`.
 
   The second has exactly d digits, the first 1 to d; the sum is as long as it
-  needs. 12 + 989 = 1001 is
+  needs to be. 12 + 989 = 1001 is
 
   >>> print(Fib().example("21", "989"))
   _21_989_MMMME
@@ -84,10 +84,10 @@ class BinaryAddition(Fib):
 
 
 class Progression(task.Task):
-  """Continues two terms by a third: `_ x _ x+k _ M..M E`, answer x+2k.
+  """Continues two terms with a third: `_ x _ x+k _ M..M E`, answer x+2k.
 
   The first term x has exactly d digits, the difference k, which is not given,
-  1 to d; all are little-endian. From 75 and 83 follows 91 (k = 8):
+  1 to d; all are little-endian. After 75 and 83 comes 91 (k = 8):
 
   >>> print(Progression().example("57", "8"))
   _57_38_MME

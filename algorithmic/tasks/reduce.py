@@ -9,7 +9,7 @@ class Reduce(task.Task):
   """Leaves out the zeros: `s _ M..M`, as many masks as digits in s.
 
   The answer fills the first masks, PAD the others, so that the number of masks
-  does not tell the answer's length.
+  does not reveal the answer's length.
 
   >>> print(Reduce().example("30057"))
   30057_MMMMM
@@ -17,7 +17,7 @@ class Reduce(task.Task):
 
   `count="input"`: s has d digits, each 0 with probability 1/2, else uniform in
   1..9. `count="target"`: the answer has d digits, so that a longer sample has a
-  longer target; with them stand binomial(2d, 1/2) zeros, d on average.
+  longer target, plus binomial(2d, 1/2) zeros, d on average.
   """
 
   name = "reduce"
@@ -42,7 +42,7 @@ class Reduce(task.Task):
       return (np.where(zero & (string != layout.PAD), 0, string),)
     lengths = digits + rng.binomial(2 * digits, 0.5)
     string = layout.random_strings(rng, lengths, range(1, 10))
-    # The d real columns of the smallest keys are those that are not 0.
+    # The d real columns with the smallest keys are the ones that are not 0.
     keys = np.where(string != layout.PAD, rng.random(string.shape), 1.0)
     rank = np.argsort(np.argsort(keys, axis=1), axis=1)
     zero = (rank >= digits[:, None]) & (string != layout.PAD)

@@ -36,7 +36,7 @@ TASKS: dict[str, type[task.Task]] = {
 
 
 def make_task(name: str, **fields) -> task.Task:
-  """The task of this name, with these dataclass fields."""
+  """The task with this name and these dataclass fields."""
   if name not in TASKS:
     raise ValueError(spelling.unknown("task", name, TASKS))
   known = [field.name for field in dataclasses.fields(TASKS[name])]

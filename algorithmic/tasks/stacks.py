@@ -9,7 +9,7 @@ POP = 2
 
 
 class Stacks:
-  """Empty stacks, b of them, with room for n symbols each."""
+  """b empty stacks with room for n symbols each."""
 
   def __init__(self, b: int, n: int):
     self._cells = np.zeros((b, n), np.int32)
@@ -17,11 +17,11 @@ class Stacks:
     self._rows = np.arange(b)
 
   def empty(self) -> np.ndarray:
-    """Which stacks hold nothing: bool [b]."""
+    """Which stacks are empty: bool [b]."""
     return self._depth == 0
 
   def top(self) -> np.ndarray:
-    """The symbols on top [b]; without meaning where a stack is empty."""
+    """The symbols on top [b]; meaningless where a stack is empty."""
     return self._cells[self._rows, self._depth - 1]
 
   def push(self, symbols: np.ndarray, where: np.ndarray) -> None:
@@ -44,14 +44,15 @@ class Dyck(task.Task):
   """Closes a prefix of d brackets: `_ s _ M..M E`, as many masks as brackets.
 
   Tokens 0..3 open, 4..7 close. The answer closes what is still open, innermost
-  first; PAD fills the masks left over, so their number does not tell the depth.
+  first; PAD fills the remaining masks, so their number does not reveal the
+  depth.
 
   >>> print(Dyck().example("([]{<"))
   _([]{<_MMMMME
   _([]{<_>})..E
 
-  Each bracket of a prefix opens a uniform kind with probability 2/3, and always
-  where nothing is open; else it closes the innermost.
+  Each bracket opens a random kind with probability 2/3, and always if nothing
+  is open; otherwise it closes the innermost.
   """
 
   name = "dyck"
@@ -87,11 +88,11 @@ class Dyck(task.Task):
 class StackManipulation(task.Task):
   """Runs actions on a stack: `_ stack _ actions _ M..M E`.
 
-  The stack, bottom first, and the actions have d symbols together, at least
-  one of them an action: 0 and 1 push themselves, token 2, shown as ^, pops
+  The stack, bottom first, and the actions together have d symbols, at least
+  one of them an action: 0 and 1 push themselves; token 2, shown as ^, pops
   (nothing from an empty stack). The answer is the stack, top first; there are
-  d masks, and PAD fills those left over. 01 without its top is 0, then two 1
-  are pushed:
+  d masks, and PAD fills the remaining ones. 01 without its top is 0, then two
+  1s are pushed:
 
   >>> print(StackManipulation().example("01", "^11"))
   _01_^11_MMMMME
@@ -116,7 +117,7 @@ class StackManipulation(task.Task):
   def complete(
     self, stack: np.ndarray, actions: np.ndarray
   ) -> tuple[np.ndarray, np.ndarray]:
-    """Masks, and in their place the stack after the actions, then PAD."""
+    """Masks as inputs; as targets the stack after the actions, then PAD."""
     steps = layout.join(stack, actions)
     contents = Stacks(*steps.shape)
     for step in steps.T:

@@ -11,7 +11,7 @@ PLUS, MINUS, TIMES = 5, 6, 7
 
 
 class StringTask(task.Task):
-  """d random symbols; a subclass gives the answer to them."""
+  """d random symbols; a subclass defines the answer."""
 
   alphabet = range(10)
 
@@ -103,7 +103,7 @@ class BucketSort(StringTask):
 
 
 class OddsFirst(StringTask):
-  """Of d bits, the 1st, 3rd, 5th..., then the 2nd, 4th...: `_ s _ M..M E`.
+  """The 1st, 3rd, 5th... of d bits, then the 2nd, 4th...: `_ s _ M..M E`.
 
   >>> print(OddsFirst().example("01011"))
   _01011_MMMMME
@@ -135,9 +135,9 @@ class Parity(VerdictTask):
 
 
 class EvenPairs(VerdictTask):
-  """Whether the pairs 01 and 10 in d bits are even in number: `_ s _ M E`.
+  """Whether d bits hold an even number of pairs 01 and 10: `_ s _ M E`.
 
-  00110 has the pairs 01 and 10, two altogether:
+  00110 has one pair 01 and one pair 10:
 
   >>> print(EvenPairs().example("00110"))
   _00110_ME
@@ -169,13 +169,13 @@ class CycleNavigation(VerdictTask):
   alphabet = range(STAY, BACK + 1)
 
   def answer(self, string: np.ndarray) -> np.ndarray:
-    """Moves forward less moves back, modulo 5."""
+    """Moves forward minus moves back, modulo 5."""
     moves = (string == FORWARD).astype(np.int32) - (string == BACK)
     return moves.sum(axis=1, keepdims=True) % MODULUS
 
 
 class ModularArithmetic(VerdictTask):
-  """Evaluates d numbers of 0..4, joined by + - *, modulo 5: `_ s _ M E`.
+  """Evaluates d numbers in 0..4, joined by + - *, modulo 5: `_ s _ M E`.
 
   Products come before sums; tokens 5, 6, 7 are + - *. 1 + 2 * 4 - 3 = 6 is
 
@@ -202,7 +202,7 @@ class ModularArithmetic(VerdictTask):
     return (layout.keep_first(expression, lengths),)
 
   def answer(self, string: np.ndarray) -> np.ndarray:
-    """Keeps the sum of finished products and the signed unfinished one."""
+    """Tracks the sum of finished products and the signed unfinished one."""
     total, term = np.zeros(len(string), np.int32), string[:, 0]
     for column in range(1, string.shape[1], 2):
       operator, number = string[:, column], string[:, column + 1]

@@ -1,7 +1,7 @@
-"""The one contract of all tasks: masked sequence completion.
+"""The interface of all tasks: masked sequence completion.
 
 A sample is a row of input tokens with MASK at each unknown position, and a row
-of target tokens aligned 1:1 with it. A task says how to draw a question and
+of target tokens aligned 1:1 with it. A task defines how to draw a question and
 how to complete it; `sample` packs both into a batch of equal width.
 """
 
@@ -14,7 +14,7 @@ from algorithmic.tasks import layout
 
 
 class Batch(NamedTuple):
-  """Samples side by side: b of them, s tokens each."""
+  """b samples of s tokens each."""
 
   inputs: np.ndarray  # int32 [b s]
   targets: np.ndarray  # int32 [b s]
@@ -27,7 +27,7 @@ class Batch(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-  """Base of all tasks; a subclass gives `name` and the first three methods.
+  """Base of all tasks; a subclass defines `name` and the first three methods.
 
   Every task is a frozen dataclass; its fields are the task's settings.
   """
@@ -62,8 +62,8 @@ class Task:
   ) -> Batch:
     """Draws one sample per entry of digits [b], padded to `width` tokens.
 
-    With `shift` each sample begins at a random column, so that absolute
-    positions tell nothing; without it each begins at column 0.
+    With `shift` each sample starts at a random column, so that absolute
+    positions carry no information; without it each starts at column 0.
     """
     digits = np.asarray(digits, np.int32)
     if digits.ndim != 1 or digits.size == 0:
@@ -89,7 +89,7 @@ class Task:
   def show(
     self, inputs: np.ndarray, targets: np.ndarray, loss_mask: np.ndarray
   ) -> str:
-    """One sample [s] as two lines; a prediction may stand for the targets.
+    """One sample [s] as two lines; a prediction may replace the targets.
 
     Outside loss_mask the second line repeats the input.
     """

@@ -146,7 +146,7 @@ def test_missing_files_are_named(data_dir, tmp_path):
 
 
 def test_settings_for_drawing_do_not_go_with_files(data_dir):
-  with pytest.raises(ValueError, match="seed, min_length would draw"):
+  with pytest.raises(ValueError, match="seed, min_length: settings to draw"):
     listops.make_task(data_dir, seed=0, min_length=500)
   with pytest.raises(TypeError, match="minlength"):
     listops.make_task(None, minlength=3)

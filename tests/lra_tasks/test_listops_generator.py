@@ -141,7 +141,7 @@ def test_a_digit_alone_is_an_expression():
 
 
 def test_too_few_possible_expressions_are_reported():
-  with pytest.raises(ValueError, match=r"found 10 different .* not 11"):
+  with pytest.raises(ValueError, match=r"found only 10 different .* not 11"):
     generate(max_length=4, min_length=0, **ONE_EACH | {"num_train": 9})
 
 
@@ -149,10 +149,10 @@ def test_too_few_possible_expressions_are_reported():
   ("setting", "message"),
   [
     ({"min_length": 39}, "min_length 39 and below max_length 40"),
-    ({"max_depth": 0}, "max_depth is at least 1, got 0"),
-    ({"max_args": 1}, "max_args is at least 2, got 1"),
-    ({"num_test": 0}, "num_test is at least 1, got 0"),
-    ({"seed": -1}, "seed is at least 0, got -1"),
+    ({"max_depth": 0}, "max_depth must be >= 1, got 0"),
+    ({"max_args": 1}, "max_args must be >= 2, got 1"),
+    ({"num_test": 0}, "num_test must be >= 1, got 0"),
+    ({"seed": -1}, "seed must be >= 0, got -1"),
   ],
 )
 def test_impossible_settings_are_refused(setting, message):
@@ -180,4 +180,4 @@ def test_command_explains_itself(capsys):
   assert "--max_args" in capsys.readouterr().out
   with pytest.raises(SystemExit, match="2"):
     listops_generator.main(["--output_dir=x", "--max_args=1"])
-  assert "max_args is at least 2" in capsys.readouterr().err
+  assert "max_args must be >= 2" in capsys.readouterr().err

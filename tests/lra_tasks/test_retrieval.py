@@ -102,9 +102,9 @@ def test_the_end_of_a_line_is_no_text(tmp_path):
 @pytest.mark.parametrize(
   ("line", "complaint"),
   [
-    (b"", "5 columns"),
-    (b"1.0\tA\tB\tfirst", "5 columns"),
-    (b"1.0\tA\tB\tfirst\tsecond\tthird", "5 columns"),
+    (b"", "5 tab-separated columns"),
+    (b"1.0\tA\tB\tfirst", "5 tab-separated columns"),
+    (b"1.0\tA\tB\tfirst\tsecond\tthird", "5 tab-separated columns"),
     (b"label\tid1\tid2\ttext1\ttext2", "label 0.0 or 1.0, got b'label'"),
     (b"2.0\tA\tB\tfirst\tsecond", "label 0.0 or 1.0, got b'2.0'"),
     (b"nan\tA\tB\tfirst\tsecond", "label 0.0 or 1.0, got b'nan'"),
@@ -138,7 +138,7 @@ def test_shuffled_columns_are_always_an_error(tmp_path):
     ([b"1\t0\tK7"], "line 1", "header label, citing, candidate"),
     ([b"citing\tcandidate\tlabel"], "line 1", "header label"),
     ([HEADER], "line 1", "pairs after the header"),
-    ([HEADER, b"1\t0"], "line 2", "3 columns"),
+    ([HEADER, b"1\t0"], "line 2", "3 tab-separated columns"),
     ([HEADER, b"1\t0\t7"], "line 2", "papers.jsonl has no id b'7'"),
     ([HEADER, b"7\t0\tK7"], "line 2", "label 0.0 or 1.0, got b'7'"),
   ],
@@ -152,7 +152,7 @@ def test_a_wrong_line_of_pairs_is_named(tmp_path, lines, where, complaint):
 
 @pytest.mark.parametrize(
   ("paper", "complaint"),
-  [({"id": 0, "text": "again"}, "id of its own"), ({"text": "a"}, "id of its")],
+  [({"id": 0, "text": "again"}, "a unique id"), ({"text": "a"}, "unique id")],
 )
 def test_every_paper_needs_an_id_of_its_own(tmp_path, paper, complaint):
   write_pairs(tmp_path)

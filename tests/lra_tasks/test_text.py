@@ -163,7 +163,7 @@ def test_a_class_without_reviews_is_an_error(tmp_path):
   contents = writers.imdb_contents()
   contents = {k: v for k, v in contents.items() if "test/neg" not in k}
   writers.write_archive(tmp_path / "aclImdb_v1.tar.gz", contents)
-  assert "test needs reviews in neg" in error_of(tmp_path)
+  assert "test must have reviews in both neg" in error_of(tmp_path)
 
 
 def test_an_archive_never_reaches_outside_of_itself(tmp_path):

@@ -192,5 +192,5 @@ def test_other_files_change_no_path_and_name_no_task(tmp_path, monkeypatch):
   before = list(sys.path)
   upstream.make_importable(str(tmp_path / "mine.py"))
   assert sys.path == before
-  with pytest.raises(training.UserError, match=r"mine\.py does not say"):
+  with pytest.raises(training.UserError, match=r"mine\.py names no task"):
     upstream.task_of(str(tmp_path / "mine.py"))
