@@ -150,15 +150,12 @@ def test_a_wrong_line_of_pairs_is_named(tmp_path, lines, where, complaint):
   assert complaint in message
 
 
-@pytest.mark.parametrize(
-  ("paper", "complaint"),
-  [({"id": 0, "text": "again"}, "a unique id"), ({"text": "a"}, "unique id")],
-)
-def test_every_paper_needs_an_id_of_its_own(tmp_path, paper, complaint):
+@pytest.mark.parametrize("paper", [{"id": 0, "text": "again"}, {"text": "a"}])
+def test_every_paper_needs_an_id_of_its_own(tmp_path, paper):
   write_pairs(tmp_path)
   lines = writers.json_lines(*PAPERS, paper)
   path = writers.write(tmp_path / "papers.jsonl", lines)
-  assert f"{path}, line 3: expected an {complaint}" in error_of(tmp_path)
+  assert f"{path}, line 3: expected a unique id" in error_of(tmp_path)
 
 
 def test_missing_and_empty_files_are_named(tmp_path):
