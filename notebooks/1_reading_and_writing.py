@@ -114,8 +114,8 @@ assert jnp.allclose(reads, values, atol=1e-5)
 # ## Theorem 2: orthonormal keys do not disturb each other
 #
 # Keys need not be axes. Turn all six by the same random rotation: every write
-# now touches every column, and no eye finds the values in the memory. But each
-# key still reads its own value. The memory is $\sum_i v_i k_i^\top$.
+# now touches every column, and the values can no longer be seen in the memory.
+# But each key still reads its own value. The memory is $\sum_i v_i k_i^\top$.
 
 # %%
 rotated, _ = jnp.linalg.qr(normal(6, 6))
@@ -134,7 +134,7 @@ viz.heat_maps(maps, "pair, or key component", "value component")
 #
 # Write a under one key, then b under another, and let the second key turn
 # towards the first. Their cosine says how much they have in common. The error
-# is the length of what is read wrongly, relative to the value.
+# is the distance between what is read and the value, relative to its length.
 
 
 # %%
@@ -162,14 +162,14 @@ assert max(panels["the newer value, b"]["$p_e$ = 1"].values()) < 1e-5
 viz.curves(panels, xlabel="cosine of the two keys", ylabel="error of the read")
 
 # %% [markdown]
-# The newer value is read without error if the write erases ($p_e = 1$): this
-# is Theorem 1. The older one suffers the more, the more alike the keys are. At
-# cosine 1 they are one key: it holds b alone, or the sum of both.
+# The newer value is read without error if the write erases ($p_e = 1$): this is
+# Theorem 1. The more alike the keys are, the more the older value suffers. At
+# cosine 1 they are one key, which holds b alone or the sum of both.
 
 # %% [markdown]
 # ## How much fits in
 #
-# Random keys are nearly orthogonal if they are wide. So a memory holds many
+# Random keys are nearly orthogonal if they are wide. So a memory can hold many
 # pairs, with an error that grows with their number. `memory_scan` makes a whole
 # sequence of writes; reading all keys afterwards shows what is left.
 
@@ -218,7 +218,8 @@ assert abs(measured / predicted - 1) < 0.1
 assert max(max(line.values()) for line in capacity["$p_e$ = 1"].values()) < 1.5
 
 # %% [markdown]
-# An erasing memory forgets the oldest. The other one is equally bad at all.
+# An erasing memory forgets the oldest pairs first. The other one is equally bad
+# at all of them.
 
 # %%
 by_age = by_width(lambda width, n, p_e: errors(width, MOST_PAIRS, p_e)[-n])

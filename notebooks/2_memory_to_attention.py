@@ -46,9 +46,9 @@ ROUNDS = 5  # the fastest counts
 # ## Attention is a sum of writes
 #
 # Eight tokens, each with a query, a key and a value. Queries and keys have
-# length one. The layers of this library have these arrays as `[batch, sequence,
-# heads, width]`; here are one batch and one head, and below a matrix of each,
-# with tokens as rows.
+# length one. The layers of this library shape these arrays as `[batch,
+# sequence, heads, width]`. Here there is one sequence and one head, so each is
+# also a matrix, with tokens as rows.
 
 # %%
 q, k, v = normal(3, 1, 8, 1, 6)
@@ -57,10 +57,10 @@ Q, K, V = (array[0, :, 0] for array in (q, k, v))
 
 # %% [markdown]
 # Attention forms a matrix of weights, token against token, and takes sums of
-# values: $(Q K^\top) V$. Softmax attention first makes the weights positive,
-# and each row add up to one. Without that, the brackets can move: write all
-# pairs to a memory, then read it with every query, $Q (K^\top V)$. The result
-# is the same, but nothing of size token by token ever exists.
+# values: $(Q K^\top) V$. Softmax attention first makes the weights positive and
+# each row sum to one. Without that, the brackets can move: write all pairs to a
+# memory, then read it with every query, $Q (K^\top V)$. The result is the same,
+# but a matrix of token against token is never formed.
 
 # %%
 weights = Q @ K.T
@@ -91,7 +91,7 @@ assert jnp.allclose(attended, reads, atol=1e-5)
 # In the *bidirectional* form all tokens write before the first one reads. In
 # the *causal* form a token reads as soon as it has written: it sees itself and
 # those before it. In terms of weights, the upper triangle is cut off. In terms
-# of memory, each token reads a younger memory than the next:
+# of memory, each token reads the memory as it is at that point:
 
 # %%
 memories = [jnp.zeros((6, 6))]
@@ -194,8 +194,8 @@ viz.heat_maps(maps, "value component", "token")
 # %% [markdown]
 # Two limits are worth a look. Where nothing is erased, or where keys are
 # orthogonal, $A = 0$ and $T = I$: plain causal attention. Where all keys are
-# the same and all is erased, $T$ has -1 below its diagonal: each token takes
-# away what the one before has written, and only the last value stays.
+# the same and everything is erased, $T$ has -1 below its diagonal: each token
+# takes away what the one before has written, and only the last value stays.
 
 # %%
 same = jnp.broadcast_to(K[:1], (8, 6))
@@ -216,9 +216,9 @@ viz.heat_maps(solved, xlabel="token $i$, earlier", ylabel="token $t$")
 # %% [markdown]
 # ## Chunk after chunk
 #
-# For a long sequence $A$ would grow with the square of the length. So it is cut
-# into chunks, and the memory is handed on from one to the next. That is
-# `memory_chunked`, and these lines are the whole idea:
+# For a long sequence, $A$ would grow with the square of the length. So the
+# sequence is cut into chunks, and the memory is passed from one to the next.
+# That is `memory_chunked`, and these lines are the whole idea:
 
 
 # %%
@@ -251,8 +251,9 @@ assert jnp.allclose(by_chunk, by_token, atol=1e-5)
 #
 # Softmax attention compares every token with every other: twice the length is
 # four times the work. A memory has a fixed size, so each token costs the same.
-# Here is the time of a forward and a backward pass, two heads of width 32.
-# (Among the memories, `memory_chunked` erases and is causal; so it does more.)
+# Here is the time of a forward and a backward pass, with two heads of width 32.
+# (Of the memories, `memory_chunked` is causal and erases, so it does more
+# work.)
 
 # %%
 forms = {

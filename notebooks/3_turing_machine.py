@@ -8,9 +8,9 @@
 # # A Turing machine that learns
 #
 # A NAM Turing machine has tapes instead of one memory, and heads that move over
-# them. Reading and writing are those of a neural attention memory; the key is
-# where the head is. Every move is a mixture of moves, so that all of it has a
-# gradient.
+# them. A tape is read and written like a neural attention memory, with the
+# position of a head as the key. Every move is a mixture of moves, so that
+# everything has a gradient.
 #
 # You will train one to reverse numbers of up to 10 digits, in about two minutes
 # on two cores. Then you will look inside: where its heads go at every token,
@@ -44,9 +44,9 @@ IS_FULL_RUN = True  # a shorter one does not learn the task
 # %% [markdown]
 # ## The task
 #
-# The machine sees a number, and then as many question marks, `M`. At the place
-# of each it has to put a digit. `_` marks beginning and end of the number, `E`
-# the end of all.
+# The machine sees a number, followed by as many question marks, `M`. It has to
+# replace each of them with a digit. `_` marks the beginning and the end of the
+# number, `E` the end of the sequence.
 
 # %%
 config = palin.get_config("nam_tm")
@@ -66,8 +66,8 @@ print(experiment.task.example("3307"))
 # There are two machines, which run one after the other over the same tapes. At
 # every token a machine writes with its write head, reads with its read head,
 # and moves both: LEFT, RIGHT, NO-OP, or JUMP to the cell whose key fits a
-# query. A small LSTM in both directions decides. What the second machine reads
-# becomes the answer. There are four tapes with a head of either kind each.
+# query. A small bidirectional LSTM decides. What the second machine reads
+# becomes the answer. There are four tapes, each with both kinds of head.
 
 # %%
 print(config.model_kwargs)
@@ -126,8 +126,8 @@ if IS_FULL_RUN:
 # beyond that most digits are right, but few whole numbers: one wrong digit is
 # enough.
 #
-# A number of 40 digits. The second line has the machine's answer in the place
-# of the question marks.
+# Here is a number of 40 digits. The second line has the machine's answer in
+# place of the question marks.
 
 # %%
 task = experiment.task
@@ -142,8 +142,8 @@ print(task.show(sample.inputs[0], answer[0], sample.loss_mask[0]))
 # %% [markdown]
 # ## Inside
 #
-# The network tells where its heads were at each token. What they were about to
-# do we catch on the way: the logits of the layers called `action`.
+# The network reports where its heads were at each token. To see what they were
+# about to do, we capture the logits of the layers called `action`.
 
 
 # %%

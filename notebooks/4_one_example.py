@@ -44,7 +44,8 @@ IS_FULL_RUN = True  # a shorter one does not learn the features
 # %% [markdown]
 # ## The data, and features for it
 #
-# A class is two to four strokes; every drawing of it is by an unsteady hand.
+# A class is a character of two to four strokes, and every drawing of it is by
+# an unsteady hand.
 
 # %%
 config = glyphs.get_config("cosine,nam,nam_projection")
@@ -118,7 +119,7 @@ assert jnp.allclose(nam_jax.read(added, support)[:-1], W @ support, atol=1e-5)
 # %% [markdown]
 # ## What the two probabilities do
 #
-# Now for five new classes at a time, and for many such episodes. The head below
+# Now we learn five new classes at a time, in many such episodes. The head below
 # writes the five supports one after the other, all with the same $p_w$ and
 # $p_e$. The engine of the few-shot experiments asks it about drawings of the
 # new classes and of the known ones; all 69 classes are possible answers.
@@ -198,10 +199,10 @@ print(f"most queries right: {found[best]['both']:.1%} at (p_w, p_e) = {best}")
 # %% [markdown]
 # ## Probabilities that are learned
 #
-# The paper's head `nam` has a small network that looks at a support and says
-# its $p_w$ and $p_e$. It is trained on episodes in which known classes play new
-# ones. `nam_projection` erases what lies in the span of all supports at once;
-# `cosine` never erases. All have rows of length one.
+# The paper's head `nam` has a small network that looks at a support and chooses
+# its $p_w$ and $p_e$. It is trained on episodes in which known classes pose as
+# new ones. `nam_projection` erases what lies in the span of all supports at
+# once; `cosine` never erases. All have rows of length one.
 
 # %%
 with contextlib.redirect_stdout(log):
@@ -214,7 +215,7 @@ display.Image(experiment.workdir / "answers_1shot.png", width=800)
 # %% [markdown]
 # ## Use it
 #
-# A trained head is a classifier with three verbs. Teach it a character by one
+# A trained head is a classifier with three verbs. Teach it a character from one
 # drawing, ask about drawings it has not seen, and let it forget again.
 
 # %%

@@ -8,9 +8,9 @@
 # # The Long Range Arena in ten lines
 #
 # The Long Range Arena asks how well, and how fast, different kinds of attention
-# read long sequences. Here is one of its tasks, ListOps, cut down to a size for
-# two CPU cores. You will load its config, swap the attention, and compare what
-# a short run gives: accuracy, time of a step, number of parameters.
+# read long sequences. Here is one of its tasks, ListOps, cut down to a size
+# that suits two CPU cores. You will load its config, swap the attention, and
+# compare what a short run gives: accuracy, time per step, number of parameters.
 #
 # The expressions are generated: there is nothing to download.
 
@@ -81,7 +81,7 @@ def compare(attention):
 
 
 # %% [markdown]
-# Swapping the attention is a word. All of these are known:
+# Swapping the attention takes one word. These are all that are known:
 
 # %%
 print(textwrap.fill(", ".join(models.KINDS), 76))
@@ -90,7 +90,7 @@ print(textwrap.fill(", ".join(models.KINDS), 76))
 # ## Compare
 #
 # Four of them, from the same seed, with the same network around them, on the
-# same rows in the same order. This takes some minutes.
+# same rows in the same order. This takes a few minutes.
 
 # %%
 runs = {attention: compare(attention) for attention in ATTENTIONS}
@@ -124,11 +124,11 @@ for attention, (results, _) in runs.items():
 print(tables.as_text(rows, markdown=False))
 
 # %% [markdown]
-# How to read it. With 2,000 test expressions an accuracy is known to about two
-# points, and so short a run from one seed says little about the kinds. What a
-# step costs is plainer: `linear` and `nam` are the cheapest already here, with
-# 128 tokens, and the gap to softmax grows with the length, as
-# [From memory to attention](2_memory_to_attention.ipynb) shows.
+# How to read this: with 2,000 test expressions, an accuracy is known to within
+# about two points, and such a short run from one seed says little about which
+# attention is better. The cost of a step is clearer: `linear` and `nam` are the
+# cheapest even with 128 tokens, and the gap to softmax grows with the length,
+# as [From memory to attention](2_memory_to_attention.ipynb) shows.
 # Bidirectional NAM has exactly the parameters of softmax attention; `nam_erase`
 # has a few more, for its gates.
 
