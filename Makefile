@@ -20,7 +20,7 @@ help: ## show this list
 	sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 	echo "Variables: PYTHON=python3.12  ARGS=\"...\"  EXTRAS=test,cuda12"
 
-setup: $(INSTALLED) ## create .venv and install (the others do it by themselves)
+setup: $(INSTALLED) ## create .venv and install (the others do it when needed)
 
 train: $(INSTALLED) ## train a small NAM Turing machine (ARGS="..." is passed on)
 	$(PY) train_algorithmic.py $(ARGS)
@@ -31,7 +31,7 @@ report: $(INSTALLED) ## show all runs beside the paper's in runs/report.html
 bench: $(INSTALLED) ## time the library, in minutes (ARGS=--check: goals)
 	$(PY) -m benchmarks $(ARGS)
 
-pages: $(INSTALLED) ## renew the tables of README and docs from docs/results.json
+pages: $(INSTALLED) ## update the tables of README and docs from docs/results.json
 	$(PY) -m docs.tables
 
 site: export NO_MKDOCS_2_WARNING := 1
@@ -57,11 +57,11 @@ lint: $(INSTALLED) ## check style, formatting and types
 	$(PY) -m ruff format --check --quiet . || \
 	  { echo "Formatting differs: run 'make format'." >&2; exit 1; }
 
-format: $(INSTALLED) ## mend style and formatting in place
+format: $(INSTALLED) ## fix style and formatting in place
 	$(PY) -m ruff check --quiet --fix .
 	$(PY) -m ruff format .
 
-lock: $(INSTALLED) ## renew constraints.txt for all supported Pythons
+lock: $(INSTALLED) ## update constraints.txt for all supported Pythons
 	$(PY) -m uv pip compile setup.cfg --extra test \
 	  --universal --python-version 3.11 --upgrade --no-annotate --quiet \
 	  --custom-compile-command "make lock" --output-file constraints.txt
