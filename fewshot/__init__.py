@@ -1,1 +1,1 @@
-"""Few-shot learning: new classes from a few images, beside the base classes."""
+"""Few-shot learning: new classes from a few images, added to base classes."""

@@ -1,4 +1,4 @@
-"""Feature extractors of the few-shot protocol: images to feature vectors.
+"""Feature extractors for few-shot learning: images to feature vectors.
 
 The networks of Gidaris & Komodakis (2018). None ends in a ReLU, so features and
 the weights of a cosine classifier may be negative.
@@ -74,7 +74,7 @@ class ResNetLike(nn.Module):
 
 
 class Identity(nn.Module):
-  """For data that are features already."""
+  """The identity, for data that are already features."""
 
   @nn.compact
   def __call__(
@@ -88,9 +88,9 @@ class Identity(nn.Module):
 def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
   """Max pooling of 2 x 2; an odd last row or column is left out.
 
-  Written as maxima of pairs: on a CPU their gradient is much faster than that
-  of a pooling window, and unlike that of a maximum over axes it does not divide
-  by the number of entries that equal the maximum.
+  Written as maxima of pairs: on a CPU their gradient is much faster than a
+  pooling window's, and unlike that of a maximum over axes it does not divide by
+  the number of entries that equal the maximum.
   """
   b, h, w, c = x.shape
   x = x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c)
@@ -123,7 +123,7 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
 
 
 def make_backbone(name: str, **fields: Any) -> nn.Module:
-  """The backbone of this name; lists, as JSON has them, become tuples."""
+  """The backbone with this name; lists, as in JSON, become tuples."""
   if name not in BACKBONES:
     raise ValueError(spelling.unknown("backbone", name, BACKBONES))
   fields = {

@@ -7,8 +7,8 @@
   classifier.save("mine.npz")
 
 Nothing is trained: the head writes the features of the images to the weights of
-the classifier. The features are kept apart, so a class that is removed leaves
-no trace. `train_fewshot.py` writes classifier.npz for every head.
+the classifier. Each class's features are kept separately, so a removed class
+leaves no trace. `train_fewshot.py` writes classifier.npz for every head.
 """
 
 import copy
@@ -42,7 +42,7 @@ class FewShotClassifier:
     base_variables: Mapping[str, Any],
     head_params: Mapping[str, Any],
   ):
-    """Builds the networks around what was trained.
+    """Builds the networks from what was trained.
 
     Args:
       spec: what to build: `backbone` and `head`, each a dict with the
@@ -71,7 +71,7 @@ class FewShotClassifier:
   def add_class(self, name: str, images: np.ndarray) -> None:
     """Learns a class from images, uint8 [k h w c] (or features [k d])."""
     if name in self.names:
-      raise ValueError(f"there already is a class {name!r}")
+      raise ValueError(f"there is already a class {name!r}")
     self._added[name] = self._features(images)
 
   def remove_class(self, name: str) -> None:
@@ -102,7 +102,7 @@ class FewShotClassifier:
     return np.asarray(jax.nn.softmax(logits + bias.astype(np.float32)[None]))
 
   def save(self, path: str | os.PathLike) -> None:
-    """Writes one .npz file, as a whole or not at all."""
+    """Writes one .npz file, completely or not at all."""
     spec = {"format": _FORMAT, **self._spec, "added": list(self._added)}
     trees = {"base": self._base_variables, "head": self._head_params}
     arrays = traverse_util.flatten_dict(trees, sep="/")
@@ -112,14 +112,14 @@ class FewShotClassifier:
 
   @classmethod
   def load(cls, path: str | os.PathLike) -> "FewShotClassifier":
-    """Reads what `save` wrote; anything else is a `DataError`."""
+    """Reads what `save` wrote; raises `DataError` for anything else."""
     try:
       content = io.BytesIO(Path(path).read_bytes())
       with np.load(content, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
       spec = json.loads(str(arrays.pop("spec")))
       if spec.pop("format") != _FORMAT:
-        raise ValueError("it has another format")
+        raise ValueError("its format is different")
       added = spec.pop("added")
       tree = traverse_util.unflatten_dict(
         {tuple(name.split("/")): array for name, array in arrays.items()}
@@ -154,5 +154,5 @@ class FewShotClassifier:
         f" got {images.dtype} {list(images.shape)}"
       )
     if not len(images):
-      raise ValueError("expected one image or more, got none")
+      raise ValueError("expected at least one image, got none")
     return self._extract(self._base_variables, images)

@@ -19,15 +19,15 @@ from nam_jax import training
 DEFAULT = "configs/fewshot/glyphs.py"
 NAMES = {
   "heads": base.CHOICES,
-  "presets": ("cpu (default)", "paper (of cifar.py and mini_imagenet.py)"),
+  "presets": ("cpu (default)", "paper (only cifar.py and mini_imagenet.py)"),
   "data": registry.SOURCES,
 }
-_FLAGS = {"data_dir": "folder of the data; glyphs need none"}
+_FLAGS = {"data_dir": "folder with the data; glyphs need none"}
 
 
 @dataclasses.dataclass(frozen=True)
 class StageConfig(training.TrainConfig):
-  """The engine's settings for one stage, and what else decides its result."""
+  """The engine's settings for one stage, and what else affects its result."""
 
   settings: dict[str, Any] = dataclasses.field(default_factory=dict)
   selection_metric: str = "novel"
@@ -52,9 +52,9 @@ class FewShotConfig:
   # Name in the results -> {"kind": a name from fewshot/heads.py, its fields,
   # "calibrate": True to fit a bias of novel logits on the validation classes}.
   heads: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
-  # Supports per novel class; the heads are trained anew for each number.
+  # Supports per novel class; the heads are trained separately for each.
   shots: tuple[int, ...] = (1, 5)
-  # Further numbers of supports to test with, for the picture.
+  # More numbers of supports to test with, for the picture.
   curve_shots: tuple[int, ...] = ()
   # Novel classes per episode, queries per class, queries of base classes.
   num_way: int = 5
@@ -63,9 +63,9 @@ class FewShotConfig:
   # Queries in the training episodes of stage 2.
   train_query: int = 3
   train_base_query: int = 15
-  # Dropout of the features in stage 2.
+  # Dropout on the features in stage 2.
   feature_dropout_rate: float = 0.0
-  # Episodes in the test and in each validation.
+  # Episodes per test and per validation.
   num_episodes: int = 2000
   num_val_episodes: int = 500
   # Fields of `TrainConfig` for the two stages.

@@ -2,8 +2,8 @@
 
 An episode has `num_way` novel classes with `num_shot` supports each, and
 queries of these classes and of the base classes. It holds row numbers of two
-splits, so that features are computed once and looked up. NumPy draws many
-episodes at a time, the same ones on every machine.
+splits, so that features can be computed once and looked up. NumPy draws many
+episodes at a time, the same on every machine.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Size(NamedTuple):
   num_way: int = 5  # novel classes
   num_shot: int = 1  # supports of each
   num_query: int = 15  # queries of each
-  num_base_query: int = 75  # queries of base classes, all together
+  num_base_query: int = 75  # queries of all base classes together
 
 
 class ByClass(NamedTuple):
@@ -75,8 +75,8 @@ def sample(
   with replacement, and their rows repeat only once a class is used up.
 
   Args:
-    seed: the same seed gives the same episodes; a larger number of them
-      begins with the same ones.
+    seed: the same seed gives the same episodes; a larger number starts with
+      the same ones.
     novel: the split of the novel classes.
     base: the split of the base queries.
     size: numbers of classes, supports and queries.
@@ -93,9 +93,9 @@ def sample(
 def sample_training(
   seed: int, step: int, base: ByClass, size: Size, number: int
 ) -> Episodes:
-  """Episodes in which some base classes play the novel ones.
+  """Episodes in which some base classes act as novel ones.
 
-  No base query is of these classes.
+  No base query belongs to these classes.
   """
   rng = np.random.default_rng([seed, step])
   return _sample(rng, base, base, size, number, hide=True)

@@ -26,7 +26,7 @@ from fewshot.heads import EpisodeNetwork
 
 Accuracies = dict[str, np.ndarray]  # metric -> [e]
 
-# Episodes computed at once: on a CPU, few enough for its cache.
+# Episodes computed at once: few enough for a CPU's cache.
 _ON_CPU, _ELSEWHERE = 10, 50
 
 
@@ -44,7 +44,7 @@ def episode_metrics(
   """
   n, _, r = novel_logits.shape
   c = r - n
-  # The largest of all logits is that of the kind whose largest is larger.
+  # The overall winner is of the kind with the larger maximum.
   novel_right = novel_logits[..., c:].argmax(-1) == jnp.arange(n)[:, None]
   base_right = base_logits[:, :c].argmax(-1) == base_label
   novel_astray, base_kept = (
@@ -85,7 +85,7 @@ def evaluate(
     novel: features that `support` and `query` of the episodes index.
     base: features that `base_query` indexes.
     episodes: from `episodes.sample`.
-    num_shot: how many supports of each class to use; the first ones are.
+    num_shot: how many supports of each class to use, from the first.
     novel_bias: added to the logits of novel classes.
   """
   if not 1 <= num_shot <= episodes.support.shape[-1]:

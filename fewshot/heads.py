@@ -5,10 +5,10 @@ Every head is a module with one call,
   head(base [c d], base_mask [c], support [n k d], support_mask [n k])
       -> Weights of c + n classes
 
-and `Weights.logits(features, scale)`. Rows of base whose mask is False take no
-part (base classes that play novel ones in training); their logits are -inf.
-Stage 2 trains all parameters of a head, and `base` and the scale, which belong
-to the `EpisodeNetwork` around it.
+and `Weights.logits(features, scale)`. Rows of base whose mask is False are
+ignored (base classes that act as novel ones in training); their logits are
+-inf. Stage 2 trains all parameters of a head, and `base` and the scale, which
+belong to the `EpisodeNetwork` around it.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Weights(struct.PyTreeNode):
   """One row per class: base classes, then novel ones."""
 
   rows: Float[Array, "r d"]
-  mask: Bool[Array, " r"]  # False at classes that are hidden
+  mask: Bool[Array, " r"]  # False at hidden classes
   is_distance: bool = struct.field(pytree_node=False, default=False)
 
   def logits(
@@ -110,7 +110,7 @@ class AttentionGenerator(nn.Module):
 
 
 class Prototypes(nn.Module):
-  """Squared distances to class means; the rows of base are means, too."""
+  """Squared distances to class means; the rows of base are means too."""
 
   @nn.compact
   def __call__(
@@ -123,13 +123,13 @@ class Prototypes(nn.Module):
 
 
 class NAM(nn.Module):
-  """Supports written to the classifier's weights as to a memory.
+  """Writes supports to the classifier's weights as to a memory.
 
   Attributes:
     accumulate: how the writes are combined; a name from `writes.WRITES`.
     hidden: width of the hidden layer of the gates.
-    two_sided: whether novel rows also lose a learned share of what the base
-      rows explain of them.
+    two_sided: whether novel rows also lose a learned share of the part that
+      base rows explain.
     gates_see_reads: whether the gates also see what the memory holds at the
       support (largest and mean cosine with base rows) and the support's cosine
       with its class.
@@ -187,12 +187,12 @@ _SPAN_RIDGE = 0.3
 
 
 class EpisodeNetwork(nn.Module):
-  """A head with the base weights and the scale that stage 2 trains.
+  """A head, with the base weights and the scale that stage 2 trains.
 
   Attributes:
     head: the head.
     num_base: number of base classes.
-    dropout_rate: dropout of the features in training.
+    dropout_rate: applied to the features in training.
   """
 
   head: nn.Module
@@ -215,7 +215,7 @@ class EpisodeNetwork(nn.Module):
     base = self.param("base", init, (self.num_base, support.shape[-1]))
     scale = self.param("scale", nn.initializers.constant(SCALE), ())
     weights = self.head(base, base_mask, drop(support), support_mask)
-    # A negative scale would prefer the farthest class; training may pass 0.
+    # A negative scale would prefer the farthest class; training may cross 0.
     return weights.logits(drop(query), jnp.abs(scale))
 
 
@@ -230,7 +230,7 @@ UNTUNED = ("cosine",)  # not trained in stage 2
 
 
 def make_head(kind: str, **fields: Any) -> nn.Module:
-  """The head of this kind."""
+  """Makes the head of this kind."""
   if kind not in HEADS:
     raise ValueError(spelling.unknown("head", kind, HEADS))
   return HEADS[kind](**fields)

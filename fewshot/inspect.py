@@ -37,7 +37,7 @@ def _show(options) -> None:
   for name in ("base_train", "val", "test"):
     names = getattr(data, name).names
     more = f", ... ({len(names)})" if len(names) > 5 else ""
-    # Whatever a name holds, the terminal gets plain characters.
+    # Whatever is in a name, the terminal gets plain characters.
     print(f"{name}: {', '.join(map(ascii, names[:5]))}{more}")
 
 

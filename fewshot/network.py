@@ -15,7 +15,7 @@ SCALE = 10.0  # initial factor of the cosines
 
 
 class BaseNetwork(nn.Module):
-  """Images, or features, to features and logits.
+  """From images, or features, to features and logits.
 
   Inputs are centred and scaled by the statistics of the training data in
   `input_stats`; see `with_input_stats`.
@@ -71,7 +71,7 @@ def augment(
   Args:
     key: random key.
     images: the images.
-    pad: largest shift; black pixels move in.
+    pad: largest shift; black pixels fill the gap.
     flip: whether to mirror half of the images, left to right.
   """
   key, flip_key = jax.random.split(key)
@@ -95,7 +95,7 @@ def make_extract(net: BaseNetwork, rows_at_once: int = 256):
 
   Args:
     net: the network.
-    rows_at_once: rows of one compiled call.
+    rows_at_once: rows per compiled call.
   """
   forward = jax.jit(lambda variables, inputs: net.apply(variables, inputs)[0])
 

@@ -1,4 +1,4 @@
-"""The pictures beside results.json: kinds of answers, accuracy by shots."""
+"""The pictures saved with results.json: kinds of answers, accuracy by shots."""
 
 from pathlib import Path
 from typing import Any

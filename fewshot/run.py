@@ -1,4 +1,4 @@
-"""Few-shot learning beside base classes, from the settings to the results.
+"""Few-shot learning next to base classes, from the settings to the results.
 
 Stage 1 trains features and a cosine classifier of the base classes. Stage 2
 trains every head of the config on episodes, once for each number of supports;
@@ -52,7 +52,7 @@ def make_experiment(
   if not config.shots or min(config.shots + config.curve_shots) < 1:
     raise training.UserError(
       f"shots={config.shots} and curve_shots={config.curve_shots} must be"
-      " numbers from 1 on, and shots not empty"
+      " positive, and shots not empty"
     )
   with script.user_errors():
     data_dir = data_dir or None
@@ -84,8 +84,8 @@ def make_experiment(
 def run(experiment: Experiment, *, train: bool = True) -> dict[str, Any]:
   """Trains both stages, tests every head, and writes results and pictures.
 
-  A run that was stopped continues. With train=False, what has been trained is
-  only tested.
+  A stopped run continues. With train=False, what has been trained is only
+  tested.
   """
   config, workdir = experiment.config, experiment.workdir
   drawn = {split: draw(experiment, split) for split in ("val", "test")}

@@ -1,4 +1,4 @@
-"""Runs of train_fewshot.py, beside the paper's Table 2."""
+"""Runs of train_fewshot.py, next to the paper's Table 2."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ _HEADER = (
 
 
 class Head(NamedTuple):
-  """A head and how it did."""
+  """A head and its results."""
 
   label: str
   accuracies: tuple[str, ...]  # with their intervals, one of each column
@@ -73,7 +73,7 @@ def show(runs: Sequence[Run]) -> list[Element]:
     "Both: queries of base and novel classes among all classes; Novel and Base:"
     " each kind among its own classes; novel\u2192base: queries of novel"
     " classes taken for base ones. Means over episodes with 95% intervals. The"
-    " paper (Table 2) has numbers for mini-ImageNet alone, with a ResNet.",
+    " paper (Table 2) has numbers only for mini-ImageNet, with a ResNet.",
     class_="note",
   )
   return [*tables, note]

@@ -20,7 +20,7 @@ from nam_jax.training.step import LossFn
 def run(
   experiment: Experiment, drawn: Episodes, *, train: bool
 ) -> training.FitResult:
-  """Trains the base network, or loads the one that was trained.
+  """Trains the base network, or loads it if already trained.
 
   The best state has the highest one-shot accuracy in the episodes `drawn` from
   the validation classes.
@@ -62,7 +62,7 @@ class Features(NamedTuple):
 def features(experiment: Experiment, trained: training.TrainState) -> Features:
   """Features from the trained network; features.npz keeps them for next time.
 
-  The file is used only if it fits the weights and the data.
+  The file is used only if it matches the weights and the data.
   """
   path = experiment.workdir / "features.npz"
   splits, kept = experiment.dataset.splits(), _read(path)
@@ -112,7 +112,7 @@ def make_init_fn(net: network.BaseNetwork, data: np.ndarray) -> InitFn:
 
 
 def make_loss_fn(net: network.BaseNetwork, pad: int, flip: bool) -> LossFn:
-  """Cross-entropy over the base classes, of augmented images."""
+  """Cross-entropy of augmented images over the base classes."""
 
   def loss_fn(params, extra, batch, key):
     augment_key, dropout_key = jax.random.split(key)

@@ -23,7 +23,7 @@ class TrainedHead(NamedTuple):
   network: heads.EpisodeNetwork
   params: dict[str, Any]
   novel_bias: float  # added to the logits of novel classes
-  seconds: float  # duration of the training
+  seconds: float  # training time
 
 
 def run(
@@ -35,7 +35,7 @@ def run(
   *,
   train: bool,
 ) -> TrainedHead:
-  """Trains the head `label` of the config, or loads the one that was trained.
+  """Trains the head `label` of the config, or loads it if already trained.
 
   The best state has the highest accuracy in the episodes drawn["val"].
   """
@@ -83,7 +83,7 @@ def accuracies(
   num_shot: int,
   split: str = "test",
 ) -> evaluate.Accuracies:
-  """Accuracies in the episodes of a split, with any number of supports."""
+  """Accuracies on the episodes of a split, with any number of supports."""
   return evaluate.evaluate(
     head.network,
     head.params,
@@ -98,7 +98,7 @@ def accuracies(
 def initial_base(
   kind: str, features: Features, base_train: Split
 ) -> dict[str, Any]:
-  """Base weights and scale that a kind of head starts from."""
+  """The base weights and scale that a kind of head starts from."""
   if kind != "prototypes":
     return {"base": features.base, "scale": features.scale}
   rows_by_class = base_train.rows_by_class()

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, writing supports to classes, as matrix products.
+"""The paper's Algorithm 1, writing supports to classes, as matrix products.
 
 The weights of a cosine classifier, W [c+n d], are a memory that is read with a
 feature: scores are RD(W, x). A support x of novel class n is written with the
@@ -16,8 +16,8 @@ writes of all supports are combined in one of four ways:
               supports are similar, never more than once
   scan        one write after the other, the recurrent memory; order matters
 
-No row is normalised here. `mask` is False where a class has fewer supports than
-others.
+Rows are not normalised here. `mask` is False where a class has fewer supports
+than others.
 """
 
 import jax.numpy as jnp
@@ -100,8 +100,8 @@ def class_means(x: Support, mask: Mask) -> Float[Array, "n d"]:
 def remove_span(rows: Rows, base: Base, ridge: float) -> Rows:
   """rows minus their ridge regression on the rows of base.
 
-  The other side of an erase: what a novel class has in common with the base
-  classes leaves its row.
+  The counterpart of an erase: it removes from a novel class's row what it has
+  in common with the base classes.
   """
   gram = base @ base.T + ridge * jnp.eye(base.shape[0], dtype=base.dtype)
   return rows - (rows @ base.T) @ jnp.linalg.inv(gram) @ base

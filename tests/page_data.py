@@ -82,7 +82,7 @@ def write_data(folder: pathlib.Path) -> None:
     },
   )
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(miniature, "PER_CLASS", 102)  # 100 are set aside by default
+    patch.setattr(miniature, "PER_CLASS", 102)  # 100 are held out by default
     miniature.write_blob(folder)
   drawings = np.random.default_rng(0).integers(0, 2, (6, 8, 28, 28), np.uint8)
   characters = {}

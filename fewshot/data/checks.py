@@ -1,12 +1,12 @@
-"""Checks of settings."""
+"""Checks settings."""
 
 from data_files.errors import DataError
 
 
 def at_least(minimum: int, **values: int) -> None:
-  """Raises a DataError unless all values are integers from minimum on."""
+  """Raises DataError unless all values are integers of at least minimum."""
   for name, value in values.items():
     if type(value) is not int or value < minimum:
       raise DataError(
-        f"expected {name} as an integer from {minimum} on, got {value!r}"
+        f"{name} must be an integer of at least {minimum}, got {value!r}"
       )

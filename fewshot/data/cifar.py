@@ -1,9 +1,9 @@
 """CIFAR-FS and FC100: two ways to divide the 100 classes of CIFAR-100.
 
 CIFAR-FS divides the classes at random, 64 / 16 / 20. FC100 divides the 20
-superclasses, 12 / 4 / 4, so novel classes are of other kinds than base classes.
+superclasses, 12 / 4 / 4, so novel classes differ in kind from base classes.
 For the base classes, CIFAR's training images are base_train, except for some
-set aside as base_val, and its test images are base_test. For the others, all
+held out as base_val, and its test images are base_test. For the others, all
 600 images are used.
 """
 
@@ -30,10 +30,10 @@ def load(
 
   Args:
     name: "cifar-fs" or "fc100".
-    data_dir: folder with cifar-100-binary.tar.gz, by itself or in cifar100, or
+    data_dir: folder with cifar-100-binary.tar.gz, directly or in cifar100, or
       with cifar100 as prepared by TFDS. None to look where TFDS keeps its data.
-    num_base_val: training images of each base class to set aside to select by.
-    seed: the same seed sets the same images aside.
+    num_base_val: training images of each base class to hold out for validation.
+    seed: the same seed holds out the same images.
   """
   checks.at_least(1, num_base_val=num_base_val)
   checks.at_least(0, seed=seed)
@@ -43,7 +43,7 @@ def load(
     ("", "cifar100", "cifar-100"),
     {"cifar-100-binary.tar.gz": _read_archive},
     ("cifar100", _read_prepared),
-    f"fetch {official.CIFAR100.url} into a folder, without unpacking it",
+    f"download {official.CIFAR100.url} into a folder, without unpacking it",
   )
   train, test = reader(path)
   with disk.about(path):
@@ -87,7 +87,7 @@ def _select(batch: cifar.Batch, classes: list[int]) -> Split:
 
 
 def _superclasses(coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
-  """The superclass of each class [100], as the images have it."""
+  """The superclass of each class [100], according to the images."""
   of_class = np.full(len(cifar_classes.FINE), -1)
   of_class[fine] = coarse
   wrong = np.flatnonzero(of_class[fine] != coarse)

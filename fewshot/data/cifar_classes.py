@@ -42,7 +42,7 @@ _FC100_TEST = _words("""
   aquatic_mammals insects medium_mammals people
 """)
 
-# Numbers of the base classes, of those to select by, of the novel ones.
+# Numbers of the base, validation and novel classes.
 Parts = tuple[list[int], list[int], list[int]]
 
 

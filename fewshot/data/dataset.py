@@ -1,9 +1,9 @@
-"""What few-shot learning is done on: many classes with few images each.
+"""Data for few-shot learning: many classes with few images each.
 
-The base classes are those a network is trained on. Their images are in three
-splits: to train, to select by, to report. The classes of `val` and of `test`
-are others, which only ever appear with a few labelled images: `val` to select
-by, `test`, the novel classes, to report.
+A network is trained on the base classes. Their images are in three splits: for
+training, validation and testing. The classes of `val` and `test` are different
+ones, which only ever appear with a few labelled images: `val` for validation,
+`test`, the novel classes, for testing.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class Split:
     disk.check_labels(self.labels, len(self.data), len(self.names))
     if len(set(self.names)) != len(self.names):
       twice = next(n for n in self.names if self.names.count(n) > 1)
-      raise DataError(f"two classes have the name {twice!r}")
+      raise DataError(f"two classes are named {twice!r}")
     if not self.names:
       raise DataError("no classes")
     empty = np.flatnonzero(self.counts() == 0)
@@ -65,12 +65,12 @@ class Dataset:
   """The five splits.
 
   Attributes:
-    name: of the data.
+    name: name of the data.
     base_train: base classes, images to train on.
     base_val: the same classes in the same order, other images.
     base_test: the same again.
-    val: other classes, to select by.
-    test: novel classes, to report.
+    val: other classes, for validation.
+    test: novel classes, for testing.
   """
 
   name: str

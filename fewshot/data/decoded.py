@@ -14,12 +14,12 @@ def keep(
   shape: tuple[int, ...],
   loader: Callable[[], Callable[[int], np.ndarray]],
 ) -> np.ndarray:
-  """Images, uint8, mapped from a file of the cache.
+  """Images, uint8, mapped from a file in the cache.
 
   Args:
-    name: of the data.
+    name: name of the data.
     state: what the images depend on.
-    shape: of the result, [n height width channels].
+    shape: the result's shape, [n height width channels].
     loader: makes the function that decodes image number i; called only if the
       images are not in the cache.
   """
@@ -44,7 +44,7 @@ def keep_files(
 
 
 def stamp(path: pathlib.Path) -> tuple[str, int, int]:
-  """Changes whenever the file does."""
+  """A value that changes whenever the file does."""
   try:
     state = path.stat()
   except OSError as error:

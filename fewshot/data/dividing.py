@@ -15,12 +15,12 @@ def hold_out(
 
   Args:
     labels: positions in names.
-    names: of the classes, for errors.
-    sizes: images of each class to set aside, for each part.
-    seed: the same seed sets the same rows aside.
+    names: names of the classes, for errors.
+    sizes: images of each class to hold out, for each part.
+    seed: the same seed holds out the same rows.
 
   Returns:
-    Row numbers, ascending: first what is left over, then the parts.
+    Row numbers, ascending: first the remaining rows, then the parts.
   """
   rng = np.random.default_rng(seed)
   ends = np.cumsum(sizes)
@@ -31,7 +31,7 @@ def hold_out(
     if len(rows) <= ends[-1]:
       raise DataError(
         f"class {name!r} has {len(rows)} images, and"
-        f" {' + '.join(map(str, sizes))} are to be set aside: it needs"
+        f" {' + '.join(map(str, sizes))} are to be held out: it needs"
         f" {ends[-1] + 1} or more"
       )
     *held, rest = np.split(rng.permutation(rows), ends)
@@ -46,12 +46,12 @@ def select(
   names: Sequence[str],
   wanted: Sequence[int],
 ) -> dataset.Split:
-  """The rows of the wanted classes, numbered anew in the order of wanted."""
+  """The rows of the wanted classes, renumbered in the order of wanted."""
   number = np.full(len(names), -1, np.int32)
   number[list(wanted)] = np.arange(len(wanted))
   new = number[labels]
   rows = np.flatnonzero(new >= 0)
-  # Rows that follow one another need no copy.
+  # Consecutive rows need no copy.
   is_run = rows.size and rows[-1] - rows[0] + 1 == rows.size
   chosen = slice(rows[0], rows[-1] + 1) if is_run else rows
   return dataset.Split(
@@ -71,13 +71,13 @@ def divide(
   """All splits from rows of all classes.
 
   Args:
-    name: of the result.
+    name: name of the result.
     data: images or features of all classes.
     labels: positions in names.
-    names: of the classes.
-    parts: numbers of the base classes, of those of val and of test.
-    sizes: images of each base class to set aside for base_val and base_test.
-    seed: the same seed sets the same images aside.
+    names: names of the classes.
+    parts: numbers of the base, val and test classes.
+    sizes: images of each base class to hold out for base_val and base_test.
+    seed: the same seed holds out the same images.
   """
   base, val, test = (select(data, labels, names, part) for part in parts)
   return dataset.Dataset(name, *hold_out_splits(base, sizes, seed), val, test)
@@ -86,7 +86,7 @@ def divide(
 def hold_out_splits(
   split: dataset.Split, sizes: Sequence[int], seed: int
 ) -> list[dataset.Split]:
-  """As `hold_out`, but the splits themselves."""
+  """Like `hold_out`, but returns the splits themselves."""
   return [
     dataset.Split(split.data[rows], split.labels[rows], split.names)
     for rows in hold_out(split.labels, split.names, sizes, seed)

@@ -1,11 +1,11 @@
-"""Features of your own, from any network: one .npz file.
+"""Your own features, from any network: one .npz file.
 
   features  float [n d]
   labels    integers or strings [n], the classes
-  split     of each row [n], or of each class in the order of the sorted labels
-            [k]: "base", "val", "novel", or 0, 1, 2
+  split     for each row [n], or for each class in the order of the sorted
+            labels [k]: "base", "val", "novel", or 0, 1, 2
 
-Rows of the base classes are set aside for base_val and base_test.
+Some rows of the base classes are held out for base_val and base_test.
 """
 
 import pathlib
@@ -32,9 +32,9 @@ def load(
 
   Args:
     data_dir: folder with features.npz, or with a single .npz file.
-    num_base_val: rows of each base class to set aside to select by.
-    num_base_test: rows of each base class to set aside to report.
-    seed: the same seed sets the same rows aside.
+    num_base_val: rows of each base class to hold out for validation.
+    num_base_test: rows of each base class to hold out for testing.
+    seed: the same seed holds out the same rows.
   """
   checks.at_least(1, num_base_val=num_base_val, num_base_test=num_base_test)
   checks.at_least(0, seed=seed)
@@ -43,7 +43,7 @@ def load(
     data_dir,
     ("",),
     dict.fromkeys(("features.npz", "*.npz")),
-    "Save arrays features, labels and split by numpy.savez; see"
+    "Save arrays features, labels and split with numpy.savez; see"
     " fewshot/data/features.py",
   )
   if path.name != "features.npz" and len(list(path.parent.glob("*.npz"))) > 1:

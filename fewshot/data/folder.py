@@ -1,10 +1,10 @@
-"""Any images of your own: one folder a class.
+"""Your own images: one folder per class.
 
   DIR/zebra/001.jpg, DIR/zebra/002.png, DIR/lion/..., ...
 
 The classes are divided into base, val and novel ones
 
-- by the file DIR/splits.csv, if there is one, with the columns class and split:
+- by the file DIR/splits.csv, if it exists, with the columns class and split:
   base, val or novel;
 - or by three folders, DIR/base/zebra/..., DIR/val/..., DIR/novel/...;
 - or else at random.
@@ -47,12 +47,12 @@ def load(
   Args:
     data_dir: the folder with the classes.
     image_size: side of the images.
-    min_images: images that each class must have.
-    num_base_val: images of each base class to set aside to select by.
-    num_base_test: images of each base class to set aside to report.
-    val_share: share of the classes to select by where they are divided at
-      random, 0.15 by default.
-    novel_share: share of the novel classes, likewise, 0.2 by default.
+    min_images: fewest images that a class may have.
+    num_base_val: images of each base class to hold out for validation.
+    num_base_test: images of each base class to hold out for testing.
+    val_share: share of validation classes if classes are divided at random,
+      0.15 by default.
+    novel_share: share of novel classes, likewise, 0.2 by default.
     seed: the same seed divides classes and images in the same way.
   """
   checks.at_least(8, image_size=image_size)
@@ -65,7 +65,7 @@ def load(
   checks.at_least(0, seed=seed)
   if data_dir is None:
     raise DataError(
-      f"{_NAME} needs data_dir, a folder with one folder of images a class"
+      f"{_NAME} needs data_dir, a folder with one folder of images per class"
     )
   shares = {"val_share": val_share, "novel_share": novel_share}
   shares = {name: share for name, share in shares.items() if share is not None}
@@ -98,7 +98,7 @@ def _find_classes(
     return _at_random(root, folders, seed, **shares)
   if shares:
     raise DataError(
-      f"{root}: the classes are divided already, so leave out"
+      f"{root}: the classes are already divided, so leave out"
       f" {', '.join(shares)}"
     )
   for split, classes in parts.items():
@@ -119,7 +119,7 @@ def _by_table(path: pathlib.Path, folders: dict[str, pathlib.Path]) -> _Parts:
     if split not in parts:
       raise DataError(f"{where}: expected base, val or novel, got {split!r}")
     if name not in left:
-      why = "is named twice" if name in folders else "has no folder"
+      why = "is listed twice" if name in folders else "has no folder"
       raise DataError(f"{where}: class {name!r} {why}")
     parts[split][name] = left.pop(name)
   if left:
@@ -141,7 +141,7 @@ def _at_random(
   num_novel = max(1, round(novel_share * len(folders)))
   if num_val + num_novel >= len(folders):
     raise DataError(
-      f"{root}: {len(folders)} classes are too few for {num_val} to select by,"
+      f"{root}: {len(folders)} classes are too few for {num_val} in val,"
       f" {num_novel} novel ones and base classes"
     )
   names = list(folders)
@@ -163,7 +163,7 @@ def _images(
   )
   if len(found) < minimum:
     raise DataError(
-      f"{folder}: class {name!r} has {len(found)} images, it needs {minimum}"
+      f"{folder}: class {name!r} has {len(found)} images but needs {minimum}"
       " or more (min_images)"
     )
   return found

@@ -1,8 +1,8 @@
-"""Glyphs: drawn characters of invented scripts, without any file.
+"""Glyphs: drawn characters of invented scripts; needs no files.
 
 A class is two to four strokes, cubic Bézier curves with random control points
 in the unit square. An image of it is drawn by an unsteady hand: the control
-points are jittered, the whole is turned, stretched and moved, the pen has a
+points are jittered, the glyph is turned, stretched and moved, the pen has a
 random width, and the pixels are noisy.
 """
 
@@ -15,7 +15,7 @@ from fewshot.data.dataset import Dataset, Split
 _MAX_STROKES = 4
 _STROKE_POINTS = 16
 _PEN = (0.02, 0.035)
-# A pen drawn with fewer pixels than this is made wider, or strokes that pass
+# A pen narrower than this many pixels is made wider, or strokes that pass
 # between two pixels would vanish.
 _PEN_SIZE = 28
 _NOISE = 0.1
@@ -41,15 +41,15 @@ def load(
   Args:
     data_dir: None; there are no files.
     num_base: base classes.
-    num_val: classes to select by.
-    num_novel: classes to report.
+    num_val: validation classes.
+    num_novel: novel classes.
     num_base_train: training images of each base class.
-    num_base_val: further images of each base class, to select by.
-    num_base_test: further images of each base class, to report.
+    num_base_val: more images of each base class, for validation.
+    num_base_test: more images of each base class, for testing.
     num_novel_images: images of each of the other classes.
     image_size: side of the images, which are [image_size image_size 1].
-    difficulty: how unsteady the hand is; images of a class are all alike, but
-      for pen and noise, at 0, and hard to recognise at 0.1.
+    difficulty: how unsteady the hand is; at 0 images of a class differ only in
+      pen and noise, at 0.1 they are hard to recognise.
     seed: the same seed gives the same images.
   """
   if data_dir is not None:

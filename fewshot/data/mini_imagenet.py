@@ -1,15 +1,16 @@
 """mini-ImageNet: 100 classes of photographs, 600 images each, 84 x 84.
 
-The classes are divided 64 / 16 / 20 as by Ravi and Larochelle. There are two
+The classes are divided 64 / 16 / 20 as in Ravi and Larochelle. There are two
 layouts.
 
 1. Their `train.csv`, `val.csv` and `test.csv` with the columns filename and
-   label, and the images in the folder images, in one folder a class, or beside.
+   label, with the images in the folder images, in one folder per class, or next
+   to the .csv files.
 
 2. One file `miniimagenet_84.npz` with these arrays:
 
      blob         uint8, all encoded images (WebP, JPEG, PNG) one after another
-     offsets      int [n + 1], where each image begins in blob, and the end
+     offsets      int [n + 1], where each image starts in blob, and the end
      label        int [n], positions in classes
      split        int [n]: 0 base, 1 val, 2 novel; 3 and 4 for images of base
                   classes that are base_val and base_test
@@ -18,7 +19,7 @@ layouts.
 
    `python -m data_files.unpickle` makes it from the pickles in circulation.
 
-Without images of split 3 and 4, images of the base classes are set aside for
+Without images of split 3 and 4, images of the base classes are held out for
 base_val and base_test.
 """
 
@@ -36,7 +37,7 @@ _FOLDERS = ("", "miniimagenet", "mini-imagenet", "miniImageNet")
 _ADVICE = (
   "There is no official archive: put your copy of mini-ImageNet into that"
   " folder, in a layout described in fewshot/data/mini_imagenet.py. Pickles are"
-  " converted by python -m data_files.unpickle, which runs nothing"
+  " converted by python -m data_files.unpickle, which runs none of their code"
 )
 _SIDE = 84
 _BASE = (0, 3, 4)
@@ -58,10 +59,10 @@ def load(
     data_dir: folder with one of the layouts above, by itself or in
       miniimagenet.
     image_size: side of the images.
-    num_base_val: images of each base class to set aside to select by, unless
+    num_base_val: images of each base class to hold out for validation, unless
       the file says which.
-    num_base_test: images of each base class to set aside to report, likewise.
-    seed: the same seed sets the same images aside.
+    num_base_test: images of each base class to hold out for testing, likewise.
+    seed: the same seed holds out the same images.
   """
   checks.at_least(8, image_size=image_size)
   checks.at_least(1, num_base_val=num_base_val, num_base_test=num_base_test)
@@ -105,7 +106,7 @@ def _find_image(
 ) -> pathlib.Path:
   for field in (name, label):
     if pathlib.PurePath(field).name != field:
-      raise DataError(f"{where}: expected a name without a folder: {field!r}")
+      raise DataError(f"{where}: expected a name without a path, got {field!r}")
   folders = ("images", "", f"images/{label}", label, f"{part}/{label}")
   for folder in folders:
     path = root / folder / name

@@ -1,8 +1,7 @@
 """Omniglot: 1623 handwritten characters of 50 alphabets, 20 drawings each.
 
-The base classes and those to select by are characters of the background
-alphabets, the novel classes all characters of the evaluation alphabets. Ink is
-255, paper 0.
+The base and validation classes are characters of the background alphabets, the
+novel classes all characters of the evaluation alphabets. Ink is 255, paper 0.
 """
 
 import pathlib
@@ -21,7 +20,7 @@ _DRAWN = 105
 _SMALL = 28
 _DRAWING = re.compile(r"images_[a-z]+/([^/]+/character\d+)/[^/]+\.png")
 _ADVICE = (
-  f"fetch {official.OMNIGLOT_BACKGROUND.url} and"
+  f"download {official.OMNIGLOT_BACKGROUND.url} and"
   f" {official.OMNIGLOT_EVALUATION.url} into a folder, without unpacking them"
 )
 
@@ -39,13 +38,13 @@ def load(
   """Reads Omniglot.
 
   Args:
-    data_dir: folder with one of these, by itself or in omniglot:
+    data_dir: folder with one of these, directly or in omniglot:
       images_background.zip and images_evaluation.zip, omniglot.npz, or
       omniglot as prepared by TFDS. None to look where TFDS keeps its data.
     image_size: side of the images, [image_size image_size 1].
-    num_val: background characters to select by; the others are base classes.
-    num_base_val: drawings of each base class to set aside to select by.
-    num_base_test: drawings of each base class to set aside to report.
+    num_val: background characters for validation; the others are base classes.
+    num_base_val: drawings of each base class to hold out for validation.
+    num_base_test: drawings of each base class to hold out for testing.
     rotations: whether each base character turned by 90, 180 and 270 degrees
       is a class of its own.
     seed: the same seed chooses the same characters and drawings.
@@ -82,7 +81,7 @@ def load(
 
 
 def _rotated(split: Split) -> Split:
-  """Four classes of each, the turned ones last."""
+  """Four classes from each, the turned ones last."""
   turns = range(4)
   return Split(
     np.concatenate([np.rot90(split.data, turn, (1, 2)) for turn in turns]),
@@ -128,7 +127,7 @@ def _unpacked(packed: np.ndarray, side: int) -> np.ndarray:
 
 
 def _read_archives(path: pathlib.Path, side: int) -> list[Split]:
-  """From both archives, beside one another."""
+  """Reads both archives, which must be in one folder."""
   splits = []
   for part in ("background", "evaluation"):
     path = path.with_name(f"images_{part}.zip")
@@ -141,7 +140,7 @@ def _read_archives(path: pathlib.Path, side: int) -> list[Split]:
 
 
 def _read_prepared(folder: pathlib.Path, side: int) -> list[Split]:
-  """Characters are numbered through both parts."""
+  """Reads TFDS's folder, where numbers run through both parts."""
   splits = []
   for part in ("train", "test"):
     drawings, labels = tfds_source.read(folder, part, ("image", "label"))

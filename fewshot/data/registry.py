@@ -29,7 +29,7 @@ SOURCES: dict[str, Callable[..., Dataset]] = {
 def load(
   source: str, data_dir: str | os.PathLike | None = None, **settings
 ) -> Dataset:
-  """The data of this name.
+  """The data with this name.
 
   Args:
     source: one of SOURCES.

@@ -67,7 +67,7 @@ def write_tables(folder, place):
 
 
 def write_five(folder):
-  """As pickles; three images a class, whose third color tells the split."""
+  """As pickles; three images per class, whose third color tells the split."""
   for split, (part, labels) in enumerate(PARTS.items()):
     images = [picture(k, i, split) for k in labels for i in range(3)]
     pickled = writers.python2_pickle(

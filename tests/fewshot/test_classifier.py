@@ -92,7 +92,7 @@ def test_a_saved_classifier_answers_the_same(data, tmp_path):
   [
     (np.zeros((2, 20, 20, 1)), r"expected uint8 \[n, 20, 20, 1\], got float64"),
     (np.zeros((20, 20, 1), np.uint8), r"got uint8 \[20, 20, 1\]"),
-    (np.zeros((0, 20, 20, 1), np.uint8), "one image or more"),
+    (np.zeros((0, 20, 20, 1), np.uint8), "at least one image"),
   ],
 )
 def test_wrong_images_are_named(data, wrong, message):
@@ -105,7 +105,7 @@ def test_wrong_images_are_named(data, wrong, message):
 def test_names_are_checked(data):
   classifier = make(data, "cosine")
   classifier.add_class("first", images(data, 0))
-  with pytest.raises(ValueError, match="there already is a class 'first'"):
+  with pytest.raises(ValueError, match="there is already a class 'first'"):
     classifier.add_class("first", images(data, 1))
   with pytest.raises(ValueError, match=r"no class .third. was added; .* first"):
     classifier.remove_class("third")

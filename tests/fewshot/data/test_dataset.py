@@ -59,7 +59,7 @@ def test_rows_of_a_large_class_ascend():
     (images(2), [0, 2], "ab", "row 1: expected a label 0..1, got 2"),
     (images(2), [0, -1], "ab", "row 1: expected a label 0..1, got -1"),
     (images(2), [0, 0], "ab", "class 'b' has no images"),
-    (images(2), [0, 1], "aa", "two classes have the name 'a'"),
+    (images(2), [0, 1], "aa", "two classes are named 'a'"),
     (images(0), [], "", "no classes"),
     (
       np.array([[1], [np.nan]], np.float32),

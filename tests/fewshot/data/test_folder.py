@@ -127,7 +127,7 @@ def test_a_class_named_twice_is_an_error(root):
   write_table(root, dict.fromkeys(CLASSES, "base"))
   with (root / "splits.csv").open("a") as file:
     file.write("\nclass 3,val")
-  assert "line 12: class 'class 3' is named twice" in error_of(root)
+  assert "line 12: class 'class 3' is listed twice" in error_of(root)
 
 
 def test_an_unreadable_image_is_named(root):
@@ -143,7 +143,7 @@ def test_a_class_with_too_few_images_is_named(root):
   assert f"{root / CLASSES[3]}: class 'class 3' has 3 images" in message
   assert "needs 4 or more" in message
   few = error_of(root, min_images=1, num_base_val=3)
-  assert "images, and 3 + 1 are to be set aside" in few
+  assert "images, and 3 + 1 are to be held out" in few
 
 
 def test_too_few_classes_and_wrong_shares_are_named(root, tmp_path):

@@ -99,12 +99,12 @@ def test_ink_is_there_at_every_size(side):
 @pytest.mark.parametrize(
   ("settings", "complaint"),
   [
-    ({"num_val": 0}, "num_val as an integer from 1 on, got 0"),
-    ({"num_base": 2.5}, "num_base as an integer from 1 on, got 2.5"),
-    ({"image_size": 4}, "image_size as an integer from 8 on"),
+    ({"num_val": 0}, "num_val must be an integer of at least 1, got 0"),
+    ({"num_base": 2.5}, "num_base must be an integer of at least 1, got 2.5"),
+    ({"image_size": 4}, "image_size must be an integer of at least 8"),
     ({"difficulty": -0.1}, "difficulty in 0..1"),
     ({"difficulty": float("nan")}, "difficulty in 0..1"),
-    ({"seed": -1}, "seed as an integer from 0 on"),
+    ({"seed": -1}, "seed must be an integer of at least 0"),
   ],
 )
 def test_wrong_settings_are_named(settings, complaint):

@@ -90,7 +90,7 @@ def test_the_seed_sets_images_aside(folder):
     ),
     ({"classes": np.arange(5)}, "expected classes as str, got int64"),
     ({"classes": np.array(["a", None])}, "Object arrays cannot be loaded"),
-    ({"classes": np.array(["a"] * 5)}, "two classes have the name 'a'"),
+    ({"classes": np.array(["a"] * 5)}, "two classes are named 'a'"),
   ],
 )
 def test_wrong_arrays_are_named(folder, changes, complaint):
@@ -121,7 +121,7 @@ def test_an_image_that_cannot_be_read_is_named(folder):
   ("line", "complaint"),
   [
     ("x.png,n01", "train.csv, line 17: no image 'x.png' in"),
-    ("../x.png,n01", "expected a name without a folder: '../x.png'"),
+    ("../x.png,n01", "expected a name without a path, got '../x.png'"),
     ("x.png", "expected filename,label, got b'x.png'"),
     ("n01_0.png,n02", "class 'n02' is in another file"),
     ('"x.png,n01', "not a line of CSV"),

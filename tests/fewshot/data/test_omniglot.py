@@ -169,7 +169,7 @@ def test_turned_characters_are_classes_of_the_base_only(tmp_path):
     ({"images_evaluation_28": np.zeros((2, 6, 28, 28))}, "got float64"),
     ({"images_evaluation_names": np.array(["a"])}, "as many names"),
     ({"images_evaluation_names": np.array([b"a", b"b"])}, "as many names"),
-    ({"images_evaluation_names": np.array(["a", "a"])}, "the name 'a'"),
+    ({"images_evaluation_names": np.array(["a", "a"])}, "are named 'a'"),
     ({"images_evaluation_names": np.array(["a", None])}, "Object arrays"),
     (
       {"images_evaluation_28": np.zeros((2, 0, 28, 28), np.uint8)},
@@ -204,8 +204,8 @@ def test_wrong_drawings_are_named(tmp_path):
   ("settings", "complaint"),
   [
     ({"num_val": 4}, "num_val 4 leaves no base class"),
-    ({"num_base_val": 4}, "has 6 images, and 4 + 2 are to be set aside"),
-    ({"num_base_test": 0}, "num_base_test as an integer from 1 on"),
+    ({"num_base_val": 4}, "has 6 images, and 4 + 2 are to be held out"),
+    ({"num_base_test": 0}, "num_base_test must be an integer of at least 1"),
   ],
 )
 def test_wrong_settings_are_named(tmp_path, settings, complaint):
