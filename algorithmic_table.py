@@ -5,7 +5,7 @@
 
 A cell is the sequence accuracy on ID/OD-easy/OD-hard, the mean of all finished
 seeds, with the paper's numbers in brackets. Finished runs are skipped, stopped
-ones continued. Further arguments go to train_algorithmic.py.
+ones continued. Other arguments go to train_algorithmic.py.
 """
 
 import sys

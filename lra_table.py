@@ -1,12 +1,12 @@
-"""Trains every attention on every task of the Long Range Arena, small.
+"""Trains every attention on small tasks of the Long Range Arena.
 
   python lra_table.py --data_dir=DIR
   python lra_table.py --show --markdown
 
 A cell is the test accuracy after the last step, with the paper's Table 3 in
 brackets: accuracy and training speed relative to softmax. With preset cpu all
-attentions have about the same time. Finished runs are skipped, stopped ones
-continued. Further arguments go to train_lra.py.
+attentions train for about the same time. Finished runs are skipped, stopped
+ones continued. Other arguments go to train_lra.py.
 """
 
 import sys

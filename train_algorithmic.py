@@ -6,8 +6,8 @@
   python train_algorithmic.py --config=configs/algorithmic/task.py:dyck,ut \\
     --config.learning_rate=1e-3 --workdir=runs/dyck
 
-The same command continues a run that was stopped. In the end the folder holds
-results.json, pictures, metrics.jsonl and checkpoints.
+The same command continues a stopped run. The run's folder gets results.json,
+pictures, metrics.jsonl and checkpoints.
 """
 
 from algorithmic import run

@@ -1,4 +1,4 @@
-"""Learns new classes from a few images, beside the classes it knows.
+"""Learns new classes from a few images, in addition to known classes.
 
   python train_fewshot.py
   python train_fewshot.py --config=configs/fewshot/glyphs.py:nam,cosine
@@ -7,10 +7,10 @@
 
 Stage 1 trains features and a cosine classifier on the base classes; stage 2
 trains every head of the config on episodes; then all are tested on the same
-episodes with novel classes. The same command continues a run that was stopped,
-and trains the heads that are new in the config. In the end the folder holds
-results.json, pictures, and a folder for stage 1 and for each head, with the
-head's classifier.npz for `fewshot.classifier.FewShotClassifier.load`.
+episodes with novel classes. The same command continues a stopped run, and
+trains heads that are new in the config. The run's folder gets results.json,
+pictures, and a folder for stage 1 and for each head, with the head's
+classifier.npz for `fewshot.classifier.FewShotClassifier.load`.
 
 A config is file.py:heads,preset; --config.data may name other data.
 """

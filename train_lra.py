@@ -7,8 +7,8 @@ transformer_base.py --data_dir=DIR --attention=nam
 
 The config is one of ours, "file:attention,preset" with preset cpu (small, the
 default), lra (the benchmark's sizes) or paper, or one of the benchmark's own
-files, unchanged. The same command continues a run that was stopped. In the end
-the folder holds results.json, metrics.jsonl, summary/ and checkpoints.
+files, unchanged. The same command continues a stopped run. The run's folder
+gets results.json, metrics.jsonl, summary/ and checkpoints.
 """
 
 from command_line import script

@@ -6,11 +6,11 @@
   python -m benchmarks --groups=lra --lra=listops:2000,text:4000
   python -m benchmarks --quick
 
-Every candidate of a race runs once a round, in turn, and its fastest round
-counts, so that a busy machine slows all of them alike. PyTorch takes part
-where it is installed. The last table compares the ratios with our goals; with
---check the status is 1 if one is missed. Writes results.json and, for
-sequences, cost_by_length.png.
+Every candidate in a race runs once per round, in turn, and its fastest round
+counts, so a busy machine slows all of them equally. PyTorch takes part if it is
+installed. The last table compares the ratios with our goals; with --check the
+exit status is 1 if one is missed. Writes results.json and, for sequences,
+cost_by_length.png.
 """
 
 import argparse
@@ -46,14 +46,14 @@ GROUPS = {
 
 
 def positive(text: str) -> int:
-  """A whole number from 1."""
+  """Parses a positive integer."""
   if not text.isdecimal() or int(text) < 1:
     raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
   return int(text)
 
 
 def lengths(text: str) -> tuple[int, ...]:
-  """The numbers of "256,512", in ascending order."""
+  """Parses "256,512" into numbers in ascending order."""
   return tuple(sorted({positive(part) for part in text.split(",")}))
 
 
@@ -102,7 +102,7 @@ def make_parser() -> argparse.ArgumentParser:
   add(
     "--limit",
     type=float,
-    help="skip what would take more seconds a run (default:"
+    help="skip what would take more seconds per run (default:"
     f" {default.limit:g})",
   )
   add(
@@ -121,7 +121,7 @@ def make_parser() -> argparse.ArgumentParser:
     "--out",
     type=Path,
     default=Path("runs/bench"),
-    help="folder of the results (default: %(default)s)",
+    help="folder for the results (default: %(default)s)",
   )
   add("--quick", action="store_true", help="tiny sizes: does it run at all?")
   add("--check", action="store_true", help="exit with 1 if a goal is missed")
@@ -166,7 +166,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _announce(results, passed):
-  """Says on stderr what has been measured after how many seconds."""
+  """Reports on stderr what has been measured after how many seconds."""
   first, raced = results[0], ", ".join(r.name for r in results)
   print(
     f"{passed:4.0f} s: {first.group}, {first.task}, {first.size}: {raced}",

@@ -11,7 +11,7 @@ from benchmarks import flops, timing
 
 # Share of the machine's memory; a candidate that needs more does not run.
 _MEMORY_SHARE = 0.6
-# Until the threads of the candidate before have stopped waiting for work.
+# Until the previous candidate's threads have stopped waiting for work.
 _PAUSE = 0.01
 
 
@@ -49,7 +49,7 @@ QUICK = Settings(
 
 
 class Candidate(NamedTuple):
-  """A function to time, and what its compiler says of it."""
+  """A function to time, and what its compiler says about it."""
 
   run: Callable[[], Any]
   compile_seconds: float | None = None
@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
 
 
 class Result(NamedTuple):
-  """One line of the report; None is what was not measured."""
+  """One line of the report; None where nothing was measured."""
 
   group: str
   task: str  # what runs, for instance "forward"
@@ -80,9 +80,9 @@ def with_gradient(function: Callable, seed, *args) -> Candidate:
   """The compiled function and its gradient for all arguments.
 
   Args:
-    function: of args.
+    function: takes args.
     seed: the gradient of its result, of the same shape.
-    args: of the function.
+    args: the function's arguments.
   """
 
   def both(seed, *args):

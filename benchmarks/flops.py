@@ -1,14 +1,14 @@
 """Floating-point operations of a function, loops included.
 
 `compiled.cost_analysis()` counts the body of a loop once, however often it
-runs, so that every scan would look as if it cost the same for all lengths.
+runs, so every scan would seem to cost the same at all lengths.
 """
 
 import math
 
 import jax
 
-# They move or choose numbers, or make them of nothing.
+# They move, choose or create numbers, and compute nothing.
 _FREE = {
   "broadcast_in_dim",
   "concatenate",

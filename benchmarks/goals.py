@@ -48,11 +48,11 @@ MACHINES = (
 )
 LRA_TOKENS = 1024
 LRA = (("softmax", "nam", 10.0), ("linear", "nam", 1.0))
-EPISODES = 100.0  # as many in the time of one by a loop
+EPISODES = 100.0  # as many in the time that a loop takes for one
 
 
 class Goal(NamedTuple):
-  """A ratio we aim for and the one measured; None if it was not."""
+  """A ratio we aim for and the one measured, None if none was."""
 
   name: str
   value: float | None

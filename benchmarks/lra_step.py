@@ -1,4 +1,4 @@
-"""One training step on the Long Range Arena, for random tokens."""
+"""One training step on the Long Range Arena, on random tokens."""
 
 import importlib
 import time
@@ -13,7 +13,7 @@ from nam_jax import training
 from nam_jax.training import classification
 from nam_jax.training import state as state_lib
 
-# Vocabulary and classes of the task of each config file.
+# Vocabulary size and number of classes for each config file.
 SIZES = {
   "image": (256, 10),
   "listops": (17, 10),

@@ -1,7 +1,7 @@
 """Recurrent layers: forward and gradient, against plain scans and PyTorch.
 
 A plain scan is the same layer with a `lax.scan` over its equations and an
-automatic gradient; for DNC and LSTM `nn.RNN` over a cell, the LSTM's flax's.
+automatic gradient; for DNC and LSTM, `nn.RNN` over a cell (flax's own LSTM).
 """
 
 import contextlib
@@ -77,7 +77,7 @@ def make_candidates(
   """The machine as a plain scan, as it is, and in PyTorch.
 
   Args:
-    name: of the machine.
+    name: the machine's name.
     machine: what runs.
     x: its inputs [b s d].
     seed: the gradient of its outputs [b s d].
@@ -92,7 +92,7 @@ def make_candidates(
 def layer_candidate(
   layer: nn.Module, x: np.ndarray, seed: np.ndarray
 ) -> tuple[candidate.Candidate, Any]:
-  """The layer with new parameters, and these; x and seed are as above."""
+  """The layer with new parameters, and those; x and seed are as above."""
   params = jax.jit(layer.init)(jax.random.key(0), x)["params"]
 
   def run(params, x):

@@ -1,7 +1,7 @@
 """The same computations in PyTorch, where it is installed.
 
 The loops are RD and WR as PyTorch users would write them, token by token, with
-automatic gradients. Parameters are those of our layers, so that results agree.
+automatic gradients. They use our layers' parameters, so the results agree.
 """
 
 import functools
@@ -23,7 +23,7 @@ ABSENT = "PyTorch is not installed: its candidates are left out"
 
 
 def version() -> str | None:
-  """PyTorch's, None if it is not installed."""
+  """PyTorch's version; None if it is not installed."""
   return None if torch is None else torch.__version__
 
 
@@ -52,11 +52,11 @@ def sequence_candidates(
 def machine_candidates(
   name: str, params: Mapping[str, Any], x: np.ndarray, seed: np.ndarray
 ) -> dict[str, Candidate]:
-  """The machine of the name with our parameters, if there is one here.
+  """The machine with this name and our parameters, if there is one here.
 
   Args:
-    name: of `machines.make_machines`.
-    params: of the layer.
+    name: a name in `machines.make_machines`.
+    params: the layer's parameters.
     x: its inputs [b s d].
     seed: the gradient of its outputs [b s d].
   """
@@ -125,7 +125,7 @@ def memory_loop(q, k, v, p_r, p_w, p_e):
 
 
 def _tokens(*sequences):
-  """Token by token; the gradient of `unbind` is linear in the length, those of
+  """Token by token; `unbind` has a gradient of linear cost, while those of
   slices add up arrays of the whole length."""
   return zip(*(array.unbind(1) for array in sequences), strict=True)
 

@@ -8,7 +8,7 @@ from matplotlib.ticker import NullLocator
 from benchmarks.candidate import Result
 from nam_jax import viz
 
-# Ours are solid lines, the others broken ones. The order is the legend's.
+# Ours are solid lines, the others dashed. The order is the legend's.
 STYLES = {
   "softmax": (viz.COLORS[6], "s", "--"),
   "elu linear": (viz.COLORS[4], "v", "--"),
@@ -34,7 +34,7 @@ def cost_by_length(
   """Time and memory against the number of tokens; None if there are none.
 
   Args:
-    results: of all groups; those over sequences are drawn.
+    results: results of all groups; those over sequences are drawn.
     heads: batch, heads and width of a head, for the title.
   """
   groups = [

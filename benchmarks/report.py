@@ -27,7 +27,7 @@ HEADER = (
 
 
 def as_text(races: Sequence[Sequence[Result]]) -> str:
-  """A line for each result; ratios are to the first of its race."""
+  """A line per result, with ratios to the first in its race."""
   rows = [HEADER]
   for race in races:
     first = next((r for r in race if r.seconds is not None), None)

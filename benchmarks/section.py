@@ -39,7 +39,7 @@ def read(results: dict[str, Any]) -> Facts:
 
 
 def show(runs: Sequence[Run]) -> list[Element]:
-  """Which goals are met and, on request, every time."""
+  """Which goals are met and, folded away, all times."""
   shown = []
   for run in runs:
     facts = run.facts

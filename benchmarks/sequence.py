@@ -1,7 +1,7 @@
 """Attention and memory over whole sequences, from short to long ones.
 
-Two groups, for what sees all tokens and what sees the past only: candidates are
-compared within a group.
+There are two groups, for what sees all tokens and what sees only the past:
+candidates are compared within a group.
 """
 
 import functools
@@ -18,7 +18,7 @@ from benchmarks import candidate, peers, plain
 from benchmarks.candidate import Candidate, Result, Settings
 
 TASKS = ("forward", "forward+gradient")
-# Seconds of a run that are enough where no promise is about longer sequences.
+# Enough seconds per run where no goal concerns longer sequences.
 LIMITS = {"torch loop": 2.0}
 
 
@@ -53,12 +53,12 @@ def memory_scan(q, k, v, p_r, p_w, p_e):
 
 
 def memory_chunked(q, k, v, p_r, p_w, p_e):
-  """By blocks of tokens in matrix products."""
+  """By blocks of tokens, as matrix products."""
   return nam_jax.memory_chunked(q, k, v, p_r=p_r, p_w=p_w, p_e=p_e)[0]
 
 
 class Form(NamedTuple):
-  """A way to attend; `gated` ones take the gates too."""
+  """A form of attention; `gated` ones take the gates too."""
 
   function: Callable
   gated: bool = False
@@ -92,7 +92,7 @@ class Forecast:
         self._known.setdefault((r.task, r.name), []).append((r.size, r.seconds))
 
   def seconds(self, task: str, name: str, size: int) -> float:
-    """Of one run; 0 if nothing is known."""
+    """The time of one run; 0 if nothing is known."""
     known = self._known.get((task, name), [])
     if not known:
       return 0.0
@@ -116,7 +116,7 @@ def causal(settings: Settings) -> Iterator[list[Result]]:
 
 
 def _sweep(group, forms, others, settings):
-  """One race a size and task; what would take too long is skipped."""
+  """One race per size and task; what would take too long is skipped."""
   forecast = Forecast()
   for size in sorted(settings.sizes):
     b, h, d = settings.heads
@@ -133,7 +133,7 @@ def _sweep(group, forms, others, settings):
         seconds = forecast.seconds(task, name, size)
         limit = min(settings.limit, LIMITS.get(name, settings.limit))
         if seconds > limit:
-          why = f"would take {seconds:.1f} s a run, the limit is {limit:g} s"
+          why = f"would take {seconds:.1f} s per run, the limit is {limit:g} s"
           skipped.append(Result(group, task, size, name, skipped=why))
         else:
           racing[name] = make()

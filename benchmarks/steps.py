@@ -27,9 +27,9 @@ def lra(settings: Settings) -> Iterator[list[Result]]:
 
 
 def fewshot(settings: Settings) -> Iterator[list[Result]]:
-  """Few-shot episodes, all at once and one by a loop over its samples.
+  """Few-shot episodes, all at once, and one by a loop over its samples.
 
-  The loop's size is 1: compare the episodes a second.
+  The loop's size is 1: compare the episodes per second.
   """
   count, task = settings.episodes, "evaluation"
   together, loop = map(Candidate, episode_runs(count))
@@ -46,7 +46,7 @@ def fewshot(settings: Settings) -> Iterator[list[Result]]:
 def episode_runs(
   count: int,
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
-  """Runs count episodes at once; runs one by a loop over its samples.
+  """Two functions: count episodes at once; one by a loop over its samples.
 
   64 + 5 classes, 25 supports and 150 queries of 512 features.
   """
@@ -92,7 +92,7 @@ def episode_runs(
 
 
 def streaming(settings: Settings) -> Iterator[list[Result]]:
-  """Tokens one by one through causal NAM layers, each from the last memory."""
+  """Tokens one by one through causal NAM layers, each with the last memory."""
   _, h, d = settings.heads
   rng = np.random.default_rng(0)
   tokens = [

@@ -1,7 +1,7 @@
 """Times of several functions, side by side in one process.
 
-Every candidate runs once a round, in turn, and its fastest round counts, so
-that a busy machine slows all of them alike. Compare ratios, not times.
+Every candidate runs once per round, in turn, and its fastest round counts, so a
+busy machine slows all of them equally. Compare ratios, not times.
 """
 
 import time
@@ -21,11 +21,11 @@ def race(
   """Name -> seconds of its fastest round.
 
   Args:
-    candidates: name -> function to run; all run once before, untimed.
+    candidates: name -> function to run; all run once first, untimed.
     rounds: how often each candidate runs.
-    seconds: a candidate that has used as many leaves the race; at least one
-      round is timed.
-    pause: seconds of rest before a turn, in which the threads of another
+    seconds: a candidate leaves the race once it has used this many; at least
+      one round is timed.
+    pause: seconds to wait before a turn, so that the threads of another
       library's last turn come to rest.
   """
   for run in candidates.values():

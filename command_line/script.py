@@ -1,7 +1,7 @@
 """The command line of a training script.
 
-Every call makes a `FlagValues` of its own, so that several scripts can be
-imported side by side. A mistake of the user ends with one line and status 2.
+Every call makes its own `FlagValues`, so that several scripts can be imported
+together. A user error prints one line and exits with status 2.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from nam_jax.training import host_memory
 from nam_jax.training.errors import UserError
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# What a mistake in a config file, an override or a model's fields raises.
+# What mistakes in a config file, an override or a model's fields raise.
 _MISTAKES = (ValueError, TypeError, AttributeError, KeyError, OSError)
 
 
@@ -38,16 +38,16 @@ def read(
   Args:
     argv: the command line.
     usage: what the script does.
-    default_config: a config file of the checkout, and its argument.
+    default_config: a config file in the checkout, and its argument.
     names: what a config can choose from: {"presets": ("cpu", "paper")}.
-    more: the script's own flags and what they mean; they hold strings. A
-      meaning "=workdir" makes the flag another name of --workdir.
+    more: the script's own flags, all strings, and their help. The help
+      "=workdir" makes the flag an alias of --workdir.
   """
   values = flags.FlagValues()
   flags.DEFINE_string(
     "workdir",
     "",
-    "folder of this run alone (default: one in runs/ named after the run)",
+    "folder for this run alone (default: one in runs/ named after the run)",
     flag_values=values,
   )
   flags.DEFINE_bool(
@@ -83,14 +83,14 @@ def read(
 
 
 def with_names(usage: str, names: Mapping[str, Iterable[str]]) -> str:
-  """The usage, and below it what there is to choose from."""
+  """The usage, followed by what there is to choose from."""
   lists = (f"{kind}: {', '.join(known)}" for kind, known in names.items())
   filled = (textwrap.fill(text, 80, subsequent_indent="  ") for text in lists)
   return "\n".join([usage, *filled, ""])
 
 
 def config_file(argv: Sequence[str], default_config: str) -> str:
-  """The config file that argv names, without the argument behind it."""
+  """The config file that argv names, without the argument after it."""
   found = default_config
   for word, after in zip(argv, [*argv[1:], ""], strict=True):
     name, equals, value = word.partition("=")
@@ -101,7 +101,7 @@ def config_file(argv: Sequence[str], default_config: str) -> str:
 
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
-  """Around code that reads the user's settings: mistakes become `UserError`."""
+  """Turns mistakes in the user's settings, read inside, into `UserError`."""
   try:
     yield
   except (*_MISTAKES, flags.Error) as error:
@@ -111,7 +111,7 @@ def user_errors() -> Iterator[None]:
 
 
 def run(main: Callable[[Sequence[str], str], None], usage: str) -> None:
-  """main(sys.argv, usage); a `UserError` is printed and ends with status 2."""
+  """Runs main(sys.argv, usage); a `UserError` prints a line, exits with 2."""
   host_memory.keep_freed_memory()
   try:
     main(sys.argv, usage)

@@ -1,4 +1,4 @@
-"""Tables of results beside the paper's, and the runs that fill them."""
+"""Tables of results next to the paper's, and the runs that fill them."""
 
 import functools
 import itertools
@@ -16,7 +16,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 class Table(NamedTuple):
-  """The runs of a table, and what a cell says of them."""
+  """The runs of a table, and what a cell shows of them."""
 
   script: str  # what trains a cell
   folder: str  # of all runs, by default
@@ -37,13 +37,13 @@ class Run(NamedTuple):
   arguments: tuple[str, ...]
 
   def results(self) -> dict[str, Any] | None:
-    """The content of results.json, None if the run is not finished."""
+    """The content of results.json; None if the run is not finished."""
     file = self.workdir / "results.json"
     return json.loads(file.read_text()) if file.exists() else None
 
 
 def main(table: Table, argv: Sequence[str], usage: str) -> int:
-  """Runs what is missing and prints the table; the status is 1 on failure."""
+  """Runs what is missing and prints the table; returns 1 on failure."""
   options, extra = _make_parser(table, usage).parse_known_args(argv)
   rows = getattr(options, f"{table.kind}s")
   runs = {
@@ -70,7 +70,7 @@ def main(table: Table, argv: Sequence[str], usage: str) -> int:
 
 
 def as_text(rows: Sequence[Sequence[str]], markdown: bool) -> str:
-  """The rows as a plain or as a Markdown table."""
+  """The rows as a plain or a Markdown table."""
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
   padded = [
     [f"{text:{width}}" for text, width in zip(row, widths, strict=True)]
@@ -94,7 +94,7 @@ def _make_parser(table, usage):
   add("--show", action="store_true", help="run nothing, print the table")
   add("--markdown", action="store_true", help="print a Markdown table")
   if table.read_tasks:
-    add("--data_dir", type=Path, help="folder of the data of all tasks")
+    add("--data_dir", type=Path, help="folder with the data of all tasks")
   return parser
 
 
@@ -120,15 +120,15 @@ def _run(table, options, seed, task, row, extra):
 
 
 def _train(program, run):
-  """The exit status of a run; beside its folder is a log of its own."""
+  """Runs it with a log next to its folder; returns the exit status."""
   if run.results():
     return 0
   run.workdir.parent.mkdir(parents=True, exist_ok=True)
   log = run.workdir.with_name(run.workdir.name + ".log")
-  print(f"{run.workdir.name} starts, see {log}", flush=True)
+  print(f"{run.workdir.name} started, see {log}", flush=True)
   with log.open("a") as file:
     status = subprocess.run(
       [sys.executable, program, *run.arguments], stdout=file, stderr=file
     ).returncode
-  print(f"{run.workdir.name} ends with status {status}", flush=True)
+  print(f"{run.workdir.name} ended with status {status}", flush=True)
   return status

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 class _Formatter(
   argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter
 ):
-  """Keeps line breaks, and shows the defaults that tell something."""
+  """Keeps line breaks, and shows only defaults that are informative."""
 
   def _get_help_string(self, action):
     if action.default in (None, False):
@@ -25,11 +25,11 @@ class _Parser(argparse.ArgumentParser):
 def make_parser(
   doc: str, prog: str | None = None, epilog: str | None = None
 ) -> argparse.ArgumentParser:
-  """A parser whose --help prints doc as it stands.
+  """A parser whose --help prints doc as it is.
 
   Args:
     doc: what the tool does, with examples: its module's docstring.
-    prog: how it is called, if not by the name of its file.
+    prog: how it is called, if not by its file name.
     epilog: what --help prints after the options.
   """
   return _Parser(
@@ -46,7 +46,7 @@ def run(
   body: Callable[[argparse.Namespace], None],
   arguments: Sequence[str] | None = None,
 ) -> None:
-  """Calls body with the options; a mistake ends with one line and status 2."""
+  """Calls body with the options; an error prints one line, exits with 2."""
   options = parser.parse_args(arguments)
   try:
     body(options)

@@ -1,4 +1,4 @@
-"""The config of a run that was made before, from its config.json.
+"""The config of an earlier run, from its config.json.
 
 python train_algorithmic.py --workdir=runs/again \\
   --config=configs/saved.py:runs/palin-nam_tm/config.json
@@ -11,7 +11,7 @@ import ml_collections
 
 
 def get_config(path: str) -> ml_collections.ConfigDict:
-  """path: of config.json."""
+  """path: the path of config.json."""
   text = Path(path).read_text(encoding="utf-8")
   return ml_collections.ConfigDict(_with_tuples(json.loads(text)))
 

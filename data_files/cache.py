@@ -22,8 +22,8 @@ _SEAL = "checksums.json"
 def keep(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
   """The folder called `name`, filled by make(folder) unless it exists.
 
-  It gets its name once it is complete, so a killed run leaves nothing that is
-  read later. A folder that no longer matches its checksums is made again.
+  It gets its name once it is complete, so nothing that a killed run leaves is
+  ever read. A folder that no longer matches its checksums is made again.
   """
   final = _root() / name
   if _is_whole(final):
@@ -31,7 +31,7 @@ def keep(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
   log = logging.getLogger(__name__)
   try:
     if final.exists():
-      log.warning("%s is damaged and is made again", final)
+      log.warning("%s is damaged and will be made again", final)
       shutil.rmtree(final)
     log.info("making %s", final)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def keep(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
       _rename(partial, final)
   except OSError as error:
     raise DataError(
-      f"cannot write {final}: {error}; XDG_CACHE_HOME chooses another place"
+      f"cannot write {final}: {error}; set XDG_CACHE_HOME to another folder"
     ) from error
   return final
 

@@ -28,8 +28,8 @@ def read_archive(
 
   Args:
     path: the archive.
-    names: of the files, without folder and ".bin".
-    num_classes: of each label of an image.
+    names: names of the files, without folder and ".bin".
+    num_classes: number of classes, for each label of an image.
   """
   wanted = re.compile(rf"[^/]+/({'|'.join(names)})\.bin")
   found = {}
@@ -45,7 +45,7 @@ def read_archive(
 def read_prepared(
   folder: pathlib.Path, features: Sequence[str], num_classes: Sequence[int]
 ) -> list[Batch]:
-  """The training and test images of a folder prepared by TFDS."""
+  """The training and test images in a folder prepared by TFDS."""
   return [
     _read_split(folder, split, features, num_classes)
     for split in ("train", "test")
@@ -65,7 +65,7 @@ def _read_split(folder, split, features, num_classes) -> Batch:
 
 
 def _parse(data: bytes, num_classes: Sequence[int]) -> Batch:
-  """Records of a byte for each label and three planes of color."""
+  """Reads records of one byte per label, then three planes of color."""
   size = len(num_classes) + 3 * _PIXELS
   if len(data) % size:
     raise DataError(

@@ -1,4 +1,4 @@
-"""Finding and opening data files; whatever is wrong is a `DataError`."""
+"""Finds and opens data files; raises `DataError` if anything is wrong."""
 
 import contextlib
 import gzip
@@ -22,7 +22,7 @@ import numpy as np
 from data_files import official
 from data_files.errors import DataError
 
-# What the readers of the standard library raise on damaged files.
+# What the standard library's readers raise on damaged files.
 _DAMAGE = (
   OSError,
   EOFError,
@@ -50,9 +50,9 @@ def find(
   Args:
     name: the data, for the error if nothing is found.
     data_dir: where to look.
-    folders: folders below data_dir, "" for itself, in the order of looking.
-    readers: what reads a file, by name or glob; of several files that match,
-      the last by name counts.
+    folders: folders below data_dir, "" for itself, in search order.
+    readers: what reads a file, by name or glob; if several files match, the
+      last by name is used.
     advice: what to do if nothing is found, for the error.
   """
   wanted = ", ".join(readers)
@@ -82,15 +82,15 @@ def damaged(path: pathlib.Path, why: object) -> DataError:
       message += "; its MD5 is that of the published file"
     else:
       message += (
-        f"; its MD5 is {md5}, that of the published file {published.md5}: if"
-        f" the download is incomplete, fetch {published.url} again"
+        f"; its MD5 is {md5}, the published file's is {published.md5}: if"
+        f" the download is incomplete, download {published.url} again"
       )
   return DataError(message)
 
 
 @contextlib.contextmanager
 def about(path: pathlib.Path) -> Iterator[None]:
-  """Names the file in errors that name neither it nor one beside it."""
+  """Names the file in errors, unless they name it or another in its folder."""
   try:
     yield
   except DataError as error:
@@ -126,7 +126,7 @@ def lines(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
 
 
 def json_texts(path: pathlib.Path) -> Iterator[tuple[str, dict, bytes]]:
-  """Yields "file, line n", the line's JSON object, and its text in UTF-8."""
+  """Yields "file, line n", the line's JSON object, and its UTF-8 text."""
   for where, line in lines(path):
     try:
       item = json.loads(line.decode("utf-8"))
@@ -137,7 +137,7 @@ def json_texts(path: pathlib.Path) -> Iterator[tuple[str, dict, bytes]]:
       ) from error
     except (TypeError, LookupError, AttributeError) as error:
       raise DataError(
-        f"{where}: expected a JSON object with a string as text, got"
+        f"{where}: expected a JSON object whose text is a string, got"
         f" {reprlib.repr(item)}"
       ) from error
     if not text:
@@ -178,13 +178,13 @@ def arrays(path: pathlib.Path, names: Iterable[str]) -> list[np.ndarray]:
       for entry in entries
     ]
   except (*_DAMAGE, SyntaxError, tokenize.TokenError) as error:
-    raise damaged(path, f"not an intact .npz file: {error}") from error
+    raise damaged(path, f"not a valid .npz file: {error}") from error
 
 
 def members(
   path: pathlib.Path, wanted: re.Pattern[str]
 ) -> Iterator[tuple[str, bytes]]:
-  """Yields name and bytes of the wanted files of a .tar.gz or .zip archive.
+  """Yields name and bytes of the wanted files in a .tar.gz or .zip archive.
 
   Nothing is unpacked to disk, and the archive must be complete to its end.
   """
@@ -235,9 +235,9 @@ def _check_entries(path, found):
 
 
 class _Gzip(gzip.GzipFile):
-  """Remembers its last bytes: a complete tar ends with two blocks of zeros.
+  """Remembers the last bytes: a complete tar ends with two blocks of zeros.
 
-  tarfile accepts a tar that breaks off between two files.
+  tarfile accepts a tar that is truncated between two files.
   """
 
   tail = b""

@@ -1,4 +1,4 @@
-"""The one error of this package."""
+"""The error that this package raises."""
 
 from nam_jax.training.errors import UserError
 

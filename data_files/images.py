@@ -1,4 +1,4 @@
-"""Images decoded by Pillow, many of them by several threads."""
+"""Decodes images with Pillow, many at a time in several threads."""
 
 import concurrent.futures
 import contextlib
@@ -14,7 +14,7 @@ import numpy as np
 from data_files import disk
 from data_files.errors import DataError
 
-# Kinds of images with at most 8 bits a channel.
+# Image modes with at most 8 bits per channel.
 _PLAIN_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _THREADS, _PER_JOB = 4, 100
@@ -46,7 +46,7 @@ def square(where: str, data: bytes, side: int, mode: str = "RGB") -> np.ndarray:
   Args:
     where: for errors.
     data: a JPEG, PNG, WebP, GIF, BMP, TIFF or PPM file.
-    side: of the result; shrinking takes the mean of the pixels covered.
+    side: the result's side; shrinking averages the pixels covered.
     mode: "RGB" or "L".
 
   Returns:
@@ -56,7 +56,7 @@ def square(where: str, data: bytes, side: int, mode: str = "RGB") -> np.ndarray:
     from PIL import ImageOps
 
     if image.mode not in _PLAIN_MODES:
-      raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
+      raise ValueError(f"more than 8 bits per channel (mode {image.mode})")
     image = ImageOps.exif_transpose(image)
     if image.mode in ("P", "PA"):
       image = image.convert("RGBA")
@@ -82,14 +82,14 @@ def stack(
 
   Args:
     load: makes one uint8 array.
-    shape: of the result; its first axis counts the arrays.
+    shape: the result's shape; its first axis counts the arrays.
     file: where to save the result, as .npy.
   """
   if file is None:
     out = np.empty(shape, np.uint8)
   else:
     out = np.lib.format.open_memmap(file, "w+", np.uint8, shape)
-  end = shape[0]  # nothing from there on is wanted
+  end = shape[0]  # later ones are no longer needed
 
   def fill(start: int) -> None:
     nonlocal end
@@ -130,7 +130,7 @@ def _resized(image: Any, side: int) -> Any:
 
 @contextlib.contextmanager
 def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
-  """The opened image; whatever goes wrong with it is a DataError."""
+  """Opens an image; raises DataError if anything goes wrong with it."""
   kind = formats[0] if len(formats) == 1 else "readable"
   try:
     from PIL import Image

@@ -1,8 +1,8 @@
 """Reads pickles of plain data and numpy arrays without running them.
 
 A pickle is a program for a small stack machine, one of whose instructions calls
-any function at all. Here such a call becomes a `Call`, a note of what would
-have been called. Only the calls that make up an array are noted; everything
+any function at all. Here such a call becomes a `Call`, a record of what would
+have been called. Only the calls that make up an array are recorded; everything
 else is refused.
 """
 
@@ -31,7 +31,7 @@ _UINT8 = ("u1", b"u1")
 
 @dataclasses.dataclass(frozen=True)
 class _Callable:
-  """Something of _CALLABLES, which is never called."""
+  """One of _CALLABLES, which is never called."""
 
   name: str
 
@@ -80,7 +80,7 @@ def integers(value: Any, name: str) -> np.ndarray:
 
 
 def bytes_array(value: Any, axes: int) -> np.ndarray:
-  """The uint8 array that a `Call` stands for; it must have so many axes."""
+  """The uint8 array that a `Call` stands for, with this many axes."""
   match value:
     case Call(
       "reconstruct",
@@ -102,7 +102,7 @@ def bytes_array(value: Any, axes: int) -> np.ndarray:
 
 
 class _Machine:
-  """The stack machine of pickles, as far as plain data need it."""
+  """The stack machine of pickles, as far as plain data needs it."""
 
   def __init__(self):
     self.stack, self._marks, self._memo = [], [], {}
@@ -165,7 +165,7 @@ class _Machine:
         for key, value in zip(items[::2], items[1::2], strict=True):
           _expect(self.stack[-1], dict)[_expect(key, str | bytes)] = value
       case _:
-        raise ValueError(f"the instruction {name} is not one of plain data")
+        raise ValueError(f"the instruction {name} is not used for plain data")
 
   def _name(self, name: str) -> None:
     if name not in _CALLABLES:

@@ -1,9 +1,9 @@
-"""Downloads data sets and prepares them for our readers, by TFDS.
+"""Downloads data sets and prepares them for our readers, with TFDS.
 
   python -m data_files.prepare imdb_reviews cifar10 cifar100 omniglot
 
 They go where TFDS keeps its data, which is where the readers look without
---data_dir. Preparing needs TensorFlow, reading does not.
+--data_dir. Preparing needs TensorFlow; reading does not.
 """
 
 import json
@@ -59,7 +59,7 @@ def _prepare(options) -> None:
 
 
 def _convert(folder: pathlib.Path) -> None:
-  """Writes the records of .tfrecord files to .array_record files as well."""
+  """Also writes the records of .tfrecord files to .array_record files."""
   import tensorflow as tf
   from tensorflow_datasets.core import file_adapters
 

@@ -1,4 +1,4 @@
-"""Calling one of several readers by name, with its settings checked."""
+"""Calls one of several readers by name, and checks its settings."""
 
 import inspect
 import os

@@ -27,15 +27,15 @@ def find(
   prepared: tuple[str, Callable],
   advice: str,
 ) -> tuple[pathlib.Path, Callable]:
-  """As `disk.find`, or else a prepared folder; TFDS's own home by default.
+  """Like `disk.find`, or else a prepared folder; TFDS's own home by default.
 
   Args:
     name: the data, for errors.
     data_dir: where to look; None for `home`.
     folders: folders below data_dir, "" for itself.
     readers: what reads a file, by name or glob.
-    prepared: TFDS's name of the data set and the reader of a folder.
-    advice: which file to get from where.
+    prepared: TFDS's name for the data set, and the reader of its folder.
+    advice: which file to get, and from where.
   """
   tfds_name, reader = prepared
   file = f"{tfds_name}-train.*-of-*"
@@ -45,7 +45,7 @@ def find(
     home() if data_dir is None else data_dir,
     dict.fromkeys([*folders, tfds_name]),
     readers | patterns,
-    f"Run python -m data_files.prepare {tfds_name}; or {advice}, and give"
+    f"Run python -m data_files.prepare {tfds_name}; or {advice}, and pass"
     " that folder as data_dir",
   )
   is_prepared = path.name.startswith(f"{tfds_name}-train.")
@@ -70,7 +70,7 @@ def read(
   except NotImplementedError as error:
     raise DataError(
       f"{folder}: prepared as tfrecord, which only TensorFlow reads; convert"
-      f" it by python -m data_files.prepare --convert {folder}"
+      f" it with python -m data_files.prepare --convert {folder}"
     ) from error
-  except Exception as error:  # TFDS promises no kind of error for damaged files
+  except Exception as error:  # TFDS documents no error for damaged files
     raise DataError(f"{folder}: TFDS cannot read {split}: {error}") from error

@@ -1,11 +1,11 @@
-"""Converts pickled data sets to what our readers take, running nothing.
+"""Converts pickled data sets for our readers, without running any code.
 
   python -m data_files.unpickle cifar-10-python.tar.gz
   python -m data_files.unpickle mini-imagenet-cache-*.pkl
 
 A pickle can run any program when it is loaded, so none is ever loaded here: it
-is taken apart, and anything but plain data is refused. The result appears
-beside the files:
+is taken apart, and anything but plain data is refused. The result is written
+next to the files:
 
   cifar-10-python.tar.gz                       cifar-10-binary.tar.gz
   cifar-100-python.tar.gz                      cifar-100-binary.tar.gz
@@ -29,7 +29,7 @@ from nam_jax.training import whole_files
 
 
 class _Cifar(NamedTuple):
-  """The folder in an archive, that in its binary form, and the labels."""
+  """The folder in an archive, the one in its binary form, and the labels."""
 
   folder: str
   binary: str
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
   parser = tool.make_parser(__doc__, "python -m data_files.unpickle")
   parser.add_argument("files", nargs="+", metavar="FILE", type=pathlib.Path)
   parser.add_argument(
-    "--force", action="store_true", help="replace a result that exists"
+    "--force", action="store_true", help="replace an existing result"
   )
   tool.run(parser, lambda options: print(convert(**vars(options))), arguments)
 
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
 def convert(files: Sequence[pathlib.Path], force: bool = False) -> pathlib.Path:
   """Converts one archive, or all pickles of mini-ImageNet; returns the result.
 
-  It appears when it is complete.
+  The file appears only once it is complete.
   """
   first = files[0]
   if len(files) == 1 and first.name in _CIFAR:
@@ -106,7 +106,7 @@ def _binary_archive(files: Sequence[pathlib.Path]) -> bytes:
 
 
 def _records(batch: Any, label_names: Sequence[str]) -> bytes:
-  """A byte for each label and three planes of color, for each image."""
+  """One byte per label, then three planes of color, for each image."""
   planes = inert_pickle.bytes_array(inert_pickle.field(batch, "data"), axes=2)
   labels = []
   for name in label_names:

@@ -1,13 +1,13 @@
-"""Makes one HTML page of all runs below a folder.
+"""Makes one HTML page about all runs in a folder.
 
   python -m report runs
   python -m report runs/table --output=table.html
 
-The page has the numbers of every results.json beside the paper's, learning
-curves of every metrics.jsonl, the runs' own pictures, versions, configs, and
+The page has the numbers in every results.json next to the paper's, learning
+curves from every metrics.jsonl, the runs' own pictures, versions, configs, and
 the commands that repeat the runs. It is one file that needs no network. Runs
 without results.json are shown as not finished. Files that cannot be used are
-named in the page and here, and do not stop the rest.
+listed on the page and in the terminal, and do not stop the rest.
 """
 
 import datetime
@@ -23,11 +23,11 @@ from report import find, page, pictures
 def main(argv: Sequence[str]) -> None:
   """Writes the page that argv asks for."""
   parser = tool.make_parser(__doc__, "python -m report")
-  parser.add_argument("folder", type=Path, help="with runs at any depth")
+  parser.add_argument("folder", type=Path, help="folder with runs at any depth")
   parser.add_argument(
     "--output",
     type=Path,
-    help="file of the page (default: report.html in the folder)",
+    help="file for the page (default: report.html in the folder)",
   )
   options = parser.parse_args(argv)
   folder, output = options.folder, options.output

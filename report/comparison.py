@@ -1,4 +1,4 @@
-"""A section with one table of runs and the paper's numbers beside them."""
+"""A section with one table of runs next to the paper's numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Comparison(NamedTuple):
   numbers: Callable[[tuple], Mapping[str, tuple[str, float, float]]]
 
   def show(self, runs: Sequence[Run]) -> list[Element]:
-    """The table, its note, and a picture of what the paper has as well."""
+    """The table, its note, and a picture of what the paper also reports."""
     groups = sorted(by_config(runs), key=lambda group: group[0].facts[:3])
     rows = [self.row(group) for group in groups]
     panels = {}

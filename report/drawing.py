@@ -8,13 +8,13 @@ from matplotlib.ticker import MaxNLocator
 
 from nam_jax import viz
 
-_WIDTH = 4.6  # inches: letters are readable on a phone
+_WIDTH = 4.6  # inches: readable on a phone
 
 
 def learning_curves(
   metric: str, lines: Mapping[str, Mapping[int, float]]
 ) -> Figure:
-  """A metric of some runs against the updates they made.
+  """A metric of some runs against the number of updates.
 
   Args:
     metric: what is measured, with its unit.
@@ -49,7 +49,7 @@ def learning_curves(
 def comparison(
   xlabel: str, rows: Mapping[str, tuple[Sequence[float], float]]
 ) -> Figure:
-  """Our numbers beside the paper's, all in percent.
+  """Our numbers next to the paper's, all in percent.
 
   Args:
     xlabel: what the numbers are.
@@ -72,6 +72,6 @@ def comparison(
 
 
 def _literal(name):
-  """A name in which matplotlib sees no formula and nothing to leave out."""
+  """A name that matplotlib neither reads as a formula nor leaves out."""
   name = name.replace("$", r"\$")
   return f" {name}" if name.startswith("_") else name

@@ -1,4 +1,4 @@
-"""Finds and reads the runs below a folder; broken files are only named."""
+"""Finds and reads the runs in a folder; broken files are only reported."""
 
 import importlib
 import json
@@ -139,7 +139,7 @@ def _read_rows(folder, root, problems) -> list[dict[str, Any]] | None:
     return []
   rows = [row for line in lines if (row := _row(line))]
   bad = len(lines) - len(rows)
-  # One line may be cut off while a run is going on.
+  # One line may be incomplete while a run is in progress.
   if bad > 1 or (bad and not rows):
     why = f"{bad} of {len(lines)} lines hold no metrics"
     problems.append(f"{_name(path, root)}: {why}")
@@ -172,6 +172,6 @@ def _read_pictures(folder, root, problems) -> dict[str, bytes]:
 
 
 def _name(path, root):
-  """The path seen from root, whose own name stands for itself."""
+  """The path relative to root, or root's own name for root itself."""
   relative = path.relative_to(root).as_posix()
   return root.resolve().name if relative == "." else relative

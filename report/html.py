@@ -67,7 +67,7 @@ def table(
   """A table in a box that scrolls.
 
   Args:
-    caption: above the table.
+    caption: text above the table.
     header: titles of the columns.
     rows: cells; the first of each names its row.
     texts: how many columns, from the left, are text; the rest are numbers.
@@ -112,7 +112,7 @@ def links(targets: Sequence[tuple[str, str]]) -> Element:
 
 
 def details(summary: str, *content: str | Element) -> Element:
-  """Content that is shown on request."""
+  """Content that is folded away until clicked."""
   return element("details", element("summary", summary), *content)
 
 

@@ -14,7 +14,7 @@ from report.run import Kind, Run, duration, number
 
 
 def build(root: Path, found: Found, now: datetime.datetime) -> str:
-  """The page about what was found below root."""
+  """The page about what was found in root."""
   kinds = sorted({run.kind.title: run.kind for run in found.runs}.items())
   kinds = [kind for _, kind in kinds]
   title = f"Report on {root}"
@@ -127,7 +127,7 @@ def _mark(run):
 
 
 def _environment(runs):
-  """Each different set of versions, with the runs that have it."""
+  """Each distinct set of versions, with the runs that have it."""
   groups: dict[str, list[Run]] = {}
   for run in runs:
     text = ", ".join(f"{name} {value}" for name, value in run.versions.items())

@@ -1,4 +1,4 @@
-"""Pictures: those the scripts left, and those drawn for the page."""
+"""Pictures: those the scripts saved, and those drawn for the page."""
 
 import io
 import re
@@ -46,7 +46,7 @@ def left_behind(run: Run) -> list[Element]:
 def comparison(
   panels: Mapping[str, Mapping[str, tuple[Sequence[float], float]]],
 ) -> list[Element]:
-  """Ours beside the paper's, title -> rows of `drawing.comparison`."""
+  """Ours next to the paper's, title -> rows of `drawing.comparison`."""
   drawer, figures = drawing(), []
   for title, rows in panels.items():
     if drawer and rows:
@@ -55,12 +55,12 @@ def comparison(
         f"{name}: here {listed(f'{x:.1f}' for x in ours)}, paper {papers:g}"
         for name, (ours, papers) in rows.items()
       )
-      figures.append(html.picture(png, f"Beside the paper's: {title}", alt))
+      figures.append(html.picture(png, f"Ours and the paper's: {title}", alt))
   return [html.element("div", *figures, class_="pictures")]
 
 
 def learning_curves(runs: Sequence[Run]) -> list[Element]:
-  """Training loss and the metric of validation, by task or by run."""
+  """Training loss and the validation metric, by task or by run."""
   if not any(curve.rows for run in runs for curve in run.curves.values()):
     return []
   if drawing() is None:
@@ -100,7 +100,7 @@ def _learning_curves(topic, lines):
 
 
 def _lines(curve):
-  """Metric and unit -> step -> value: the loss, and what chose the best."""
+  """Metric and unit -> step -> value: the loss and the selection metric."""
   selected = str(curve.config.get("selection_metric", "loss"))
   percent = curve.config.get("selection_mode") == "max"
   unit, factor = (" (%)", 100) if percent else ("", 1)

@@ -1,4 +1,4 @@
-"""A run, a kind of runs, and how their numbers are written."""
+"""A run, a kind of run, and how their numbers are written."""
 
 import json
 import shlex
@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-# What reading a file that some other program wrote may raise.
+# What reading a file written by some other program may raise.
 FOREIGN = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 class Curve(NamedTuple):
-  """The metrics of one training: all of a run, or a stage of it."""
+  """The metrics of a whole run, or of one of its stages."""
 
   config: dict[str, Any]
   rows: list[dict[str, Any]]  # as in metrics.jsonl
 
   def last(self, name: str) -> float | int | None:
-    """The last value of a metric that is known."""
+    """The last known value of a metric."""
     values = (row[name] for row in reversed(self.rows) if is_number(row, name))
     return next(values, None)
 
   def steps(self) -> str:
-    """Updates made, and of how many if there are more to come."""
+    """Updates made, and out of how many if there are more to come."""
     made, wanted = self.last("step") or 0, self.config.get("num_steps")
     if not number(wanted) or made == wanted:
       return number(made)
@@ -31,7 +31,7 @@ class Curve(NamedTuple):
 
 
 class Run(NamedTuple):
-  """A folder with results, or with metrics of a run that has none yet."""
+  """A folder with results, or with the metrics of an unfinished run."""
 
   name: str  # of the folder, seen from where the report looks
   folder: Path
@@ -45,7 +45,7 @@ class Run(NamedTuple):
   anchor: str  # in the page
 
   def steps(self) -> str:
-    """Updates made; those that were asked for if nothing says more."""
+    """Updates made; if unknown, those that were asked for."""
     own = self.curves.get("")
     return own.steps() if own else number(self.config.get("num_steps"))
 
@@ -54,7 +54,7 @@ class Kind(NamedTuple):
   """How runs of one script are recognised, read and shown."""
 
   title: str
-  # Keys that results.json and config.json of such a run have, not others'.
+  # Keys that only such a run's results.json and config.json have.
   results_keys: frozenset[str]
   config_keys: frozenset[str]
   # (config.json, folder, the run's config) -> the command that repeats the run.
@@ -71,7 +71,7 @@ def _unknown(results):
   raise ValueError("unknown keys" if results else "empty")
 
 
-# Runs of other scripts with the same engine: their curves alone.
+# Runs of other scripts with the same engine: only their curves.
 OTHER = Kind(
   "Other runs", frozenset(), frozenset(), lambda *_: "", _unknown, lambda _: []
 )
@@ -98,7 +98,7 @@ def command(
 
 
 def by_config(runs: Iterable[Run]) -> list[list[Run]]:
-  """The runs in groups that differ in their seed alone."""
+  """The runs in groups that differ only in their seed."""
   groups = {}
   for run in runs:
     config = {key: run.config[key] for key in run.config if key != "seed"}
@@ -108,19 +108,19 @@ def by_config(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def is_number(fields: Mapping[str, Any], name: str) -> bool:
-  """Whether the field is there and a finite number of sane size."""
+  """Whether the field exists and is a finite number of reasonable size."""
   value = fields.get(name)
   real = isinstance(value, int | float) and not isinstance(value, bool)
   return real and abs(value) < 1e300
 
 
 def number(value: Any, form: str = ",.10g") -> str:
-  """A number as text; nothing for what is none."""
+  """A number as text; empty for anything else."""
   return format(value, form) if is_number({"": value}, "") else ""
 
 
 def listed(texts: Iterable[str]) -> str:
-  """The different ones of the texts."""
+  """The distinct texts."""
   return ", ".join(dict.fromkeys(texts))
 
 
@@ -130,7 +130,7 @@ def percent(shares: Sequence[float], digits: int = 1) -> str:
 
 
 def duration(seconds: Any) -> str:
-  """A time as "1 h 5 min", "2 min 10 s" or "7.1 s"; nothing for no number."""
+  """A time as "1 h 5 min", "2 min 10 s" or "7.1 s"; empty for no number."""
   if not number(seconds):
     return ""
   if seconds < 60:

@@ -79,7 +79,7 @@ SIZES = {
   },
 }
 
-# What a model needs besides its size.
+# What else a model needs besides its size.
 SPECIAL = {
   "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
   "nam_tm_nojump": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
@@ -89,8 +89,8 @@ SPECIAL = {
   "transformer": {"learning_rate": 1e-3, "wide_training": True},
 }
 
-# With preset `cpu`: a step of this model takes several times as long as one of
-# the others, so that all have about the same time.
+# With preset `cpu`: steps of this model take several times as long as those of
+# the others, so it makes fewer, and all train for about the same time.
 SHARE_OF_EPOCHS = {"ut": 0.4}
 
 

@@ -1,4 +1,4 @@
-"""Copying of up to 10 digits, tested on up to 16.
+"""Copying up to 10 digits, tested on up to 16.
 
 python train_algorithmic.py --config=configs/algorithmic/copy.py:nam_tm
 """

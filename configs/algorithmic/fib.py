@@ -1,4 +1,4 @@
-"""Addition of two numbers of up to 10 digits, tested on up to 16.
+"""Adding two numbers of up to 10 digits, tested on up to 16.
 
 python train_algorithmic.py --config=configs/algorithmic/fib.py:nam_tm
 """

@@ -1,4 +1,4 @@
-"""Reversal of up to 10 digits, tested on up to 16.
+"""Reversing up to 10 digits, tested on up to 16.
 
 python train_algorithmic.py --config=configs/algorithmic/palin.py:nam_tm
 """

@@ -1,4 +1,4 @@
-"""Removal of zeros from up to 10 digits, tested on up to 16.
+"""Removing the zeros from up to 10 digits, tested on up to 16.
 
 python train_algorithmic.py --config=configs/algorithmic/reduce.py:nam_tm
 """

@@ -5,12 +5,12 @@ given as `--config.<key>=<value>`, and a field of a stage's `TrainConfig` as
 `--config.stage1.<key>=<value>`. The argument of a config file,
 `file.py:heads,preset`, chooses the heads:
 
-  all         every head of `HEADS`; the default
+  all         every head in `HEADS`; the default
   extensions  the tuned cosine classifier and NAM with each extension
-  a,b,...     these heads of either
+  a,b,...     these heads, from either
 
-and the preset: `cpu`, the default, for two cores, or, where a config has it,
-`paper`, the sizes of the paper for a GPU.
+and the preset: `cpu`, the default, for two cores, or, if a config has it,
+`paper`, the paper's sizes, for a GPU.
 """
 
 import ml_collections
@@ -90,7 +90,7 @@ def stage(num_steps: int, batch_size: int, eval_every: int, **fields) -> dict:
 
 
 def conv32(num_steps: int, eval_every: int) -> dict:
-  """Preset cpu of small photographs: Conv32 and a short schedule."""
+  """Preset cpu for small photographs: Conv32 and a short schedule."""
   return {
     "backbone": "conv32",
     "num_val_episodes": 500,

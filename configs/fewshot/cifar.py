@@ -1,4 +1,4 @@
-"""CIFAR-FS, or FC100: 32 pixels, classes of CIFAR-100.
+"""CIFAR-FS or FC100: 32 pixels, classes of CIFAR-100.
 
 python train_fewshot.py --config=configs/fewshot/cifar.py --data_dir=DIR
 python train_fewshot.py --config=configs/fewshot/cifar.py:all,paper \\

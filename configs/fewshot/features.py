@@ -1,9 +1,9 @@
-"""Feature vectors of any backbone, from one .npz file.
+"""Feature vectors from any backbone, in one .npz file.
 
 python train_fewshot.py --config=configs/fewshot/features.py --data_dir=DIR
 
-fewshot/data/features.py says what the file holds. Features are centred and
-scaled, and stage 1 trains the cosine classifier of the base classes alone.
+fewshot/data/features.py describes the file. Features are centred and scaled,
+and stage 1 trains only the cosine classifier of the base classes.
 """
 
 from configs.fewshot import base

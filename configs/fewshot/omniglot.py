@@ -1,4 +1,4 @@
-"""Omniglot: 20 ways, 1 and 5 shots, beside thousands of base characters.
+"""Omniglot: 20-way, 1- and 5-shot, next to thousands of base characters.
 
 python train_fewshot.py --config=configs/fewshot/omniglot.py --data_dir=DIR
 """

@@ -16,7 +16,7 @@ import ml_collections
 
 RSQRT = "constant * linear_warmup * rsqrt_decay"
 
-# What the presets cpu of the texts share.
+# What the cpu presets of text and retrieval share.
 CPU_TEXT = {
   "weight_decay": 0.01,
   "schedule": "warmup_cosine",
@@ -42,8 +42,8 @@ def get_config(
     task: a name in `lra_tasks.registry`.
     arg: "attention" or "attention,preset".
     presets: preset -> fields.
-    softmax_share: share of the steps that softmax attention makes with preset
-      cpu, where it is slower, so that all have about the same time.
+    softmax_share: share of the steps that softmax attention, which is slower,
+      makes with preset cpu, so that all train for about the same time.
   """
   attention, _, preset = arg.partition(",")
   preset = preset or "cpu"
@@ -72,7 +72,7 @@ def get_config(
 
 
 def epochs(examples: int, batch_size: int, number: int) -> dict:
-  """An image task's schedule: a warm-up of one epoch, one period of cosine."""
+  """An image task's schedule: a warm-up of one epoch, one cosine period."""
   epoch = examples // batch_size
   return {
     "batch_size": batch_size,

@@ -29,7 +29,7 @@ PRESETS = {
   "lra": _LRA | base.epochs(TRAINING_EXAMPLES, 256, 200),
   "paper": _LRA | base.epochs(TRAINING_EXAMPLES, 4, 100),
   # The benchmark's widths, a fraction of its steps, sinusoidal positions:
-  # learned ones start so small that thousands of steps see colours alone.
+  # learned ones start so small that for thousands of steps only colours count.
   "cpu": {
     "batch_size": 16,
     "accumulate_steps": 4,

@@ -65,4 +65,4 @@ def test_missing_cells_are_run_and_finished_ones_skipped(
     f"--workdir={tmp_path}/palin-lsam-cpu-0",
     *more,
   ]
-  assert "dyck-dnc-cpu-0 ends with status 1" in capsys.readouterr().out
+  assert "dyck-dnc-cpu-0 ended with status 1" in capsys.readouterr().out

@@ -50,4 +50,4 @@ def test_missing_cells_are_run_with_the_data_they_need(
       "--config.batch_size=2",
       *([data] if name == "text" else []),
     ]
-  assert "text-linear-cpu-3 ends with status 1" in capsys.readouterr().out
+  assert "text-linear-cpu-3 ended with status 1" in capsys.readouterr().out

@@ -121,12 +121,12 @@ def test_without_data_the_error_tells_what_to_do(tmp_path, monkeypatch):
     (b"", "JSON object"),
     (b'{"text": "a", "label": 1', "JSON object"),
     (b"[" * 100_000, "JSON object"),
-    (b'["text", "label"]', "JSON object with a string as text"),
+    (b'["text", "label"]', "JSON object whose text is a string"),
     (b'{"text": "caf\xe9", "label": 1}', "UTF-8"),
     ('{"text": "a", "label": 1}'.encode("utf-16"), "UTF-8"),
     (b'{"text": "\\ud800", "label": 1}', "UTF-8"),
-    (b'{"label": 1}', "with a string as text, got {'label': 1}"),
-    (b'{"text": 3, "label": 1}', "with a string as text"),
+    (b'{"label": 1}', "whose text is a string, got {'label': 1}"),
+    (b'{"text": 3, "label": 1}', "whose text is a string"),
     (b'{"text": "", "label": 1}', "the text is empty"),
     (b'{"text": "a", "label": 2}', r"label 0 or 1, got 2"),
     (b'{"text": "a", "label": true}', r"label 0 or 1, got True"),
@@ -182,7 +182,7 @@ def test_a_truncated_archive_is_told_from_the_official_one(tmp_path):
   message = error_of(tmp_path)
   assert f"{path}: the archive is damaged" in message
   assert official.IMDB.md5 in message
-  assert f"fetch {official.IMDB.url} again" in message
+  assert f"download {official.IMDB.url} again" in message
 
 
 def test_an_archive_packed_after_truncation_is_an_error(tmp_path):
