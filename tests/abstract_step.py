@@ -1,4 +1,4 @@
-"""A training step without its numbers: everything but the compiler runs."""
+"""A training step that is traced, but neither compiled nor run."""
 
 import jax
 
@@ -7,7 +7,7 @@ from nam_jax.training import state as state_lib
 
 
 def take(config, init_fn, loss_fn, batch) -> state_lib.TrainState:
-  """The state that a step keeps in shape; batch holds arrays or shapes."""
+  """The state, whose shapes a step must keep; batch holds arrays or shapes."""
   optimizer = training.make_optimizer(config)
   step = training.make_train_step(loss_fn, optimizer, config)
   before = state_lib.abstract(init_fn, optimizer, config.seed)

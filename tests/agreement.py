@@ -18,7 +18,7 @@ def relative(actual, expected) -> float:
 
 
 def assert_agree(actual, expected, tolerance=1e-5):
-  """Every leaf of two trees agrees to a fraction of its largest value."""
+  """Checks that leaves agree to a fraction of their largest value."""
   pairs = jax.tree.leaves_with_path(actual)
   for (path, a), e in zip(pairs, jax.tree.leaves(expected), strict=True):
     error = relative(a, e)

@@ -1,4 +1,4 @@
-"""For tests that start the same program several times: it compiles once."""
+"""For tests that start the same program several times: compile it once."""
 
 import contextlib
 
@@ -8,7 +8,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 @contextlib.contextmanager
 def within(folder):
-  """Keeps compiled programs in the folder, and takes them from there."""
+  """Keeps compiled programs in the folder, and reuses them."""
   settings = {
     "jax_compilation_cache_dir": str(folder),
     "jax_persistent_cache_min_compile_time_secs": 0.2,

@@ -1,7 +1,7 @@
 """Strictness for every test: no silent promotion, no silent warning.
 
 Most of the time goes into compiling programs that run once, so LLVM compiles
-them without optimising, also in the processes that tests start.
+them without optimising, even in processes that tests start.
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from tests import linen_tools
 
-# Read when JAX first looks for devices, which is later than this.
+# JAX reads this later, when it first looks for devices.
 os.environ["XLA_FLAGS"] = " ".join(
   [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
 ).strip()
@@ -27,6 +27,6 @@ def key() -> jax.Array:
 
 @pytest.fixture(scope="module")
 def inputs(request):
-  """Normal numbers [B S D], of the sizes that the test's module states."""
+  """Normal numbers [B S D], with the sizes set in the test's module."""
   module = request.module
   return linen_tools.normal(module.B, module.S, module.D)

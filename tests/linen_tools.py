@@ -1,7 +1,7 @@
 """For tests of linen modules: random parameters, compiled calls on numpy.
 
-Every small operation outside of `jit` is a program to compile; numpy in and
-numpy out keeps the tests quick.
+Every small operation outside `jit` is a program to compile; numpy in and numpy
+out keeps the tests quick.
 """
 
 import functools
@@ -9,12 +9,12 @@ import functools
 import jax
 import numpy as np
 
-# Two rows of real tokens, with padding before, between and behind them.
+# Two rows of real tokens, with padding before, between and after them.
 GAPS = np.array([[1, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 0]], bool)
 
 
 def normal(*shape):
-  """Normal numbers, the same at every call."""
+  """Normal numbers, the same in every call."""
   return np.float32(np.random.default_rng(0).normal(size=shape))
 
 

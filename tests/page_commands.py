@@ -1,8 +1,8 @@
-"""Runs the commands of the pages, in this process, with tiny sizes.
+"""Runs the commands on the pages, in this process, with tiny sizes.
 
-Most trainings are followed to their start: flags, config, data and model are
-real, and then nothing is trained. REAL names those that later blocks of a page
-rely on, at least one for each script; they are trained, for one update.
+Most training runs stop before they start: flags, config, data and model are
+real, but nothing is trained. REAL names those that later blocks of a page rely
+on, at least one for each script; they are trained for one update.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ SOURCES = {
 
 
 class Started(Exception):
-  """A training has begun, or the result of one is asked for."""
+  """Training would start here, or the result of a run is needed."""
 
 
 def config_flags(names: Words, prefix: str = "") -> list[str]:
@@ -194,7 +194,7 @@ def shortened():
 
 
 def run(arguments: Words) -> None:
-  """Runs what stands behind `python`; anything but success is an error."""
+  """Runs what follows `python`; anything but success is an error."""
   _, *arguments = arguments if arguments[0] == "-m" else ("", *arguments)
   program, *words = arguments
   if program not in PROGRAMS:
@@ -221,7 +221,7 @@ def _execute(program, words):
 
 
 def _here(command: Words, **_) -> subprocess.CompletedProcess:
-  """Instead of a process that a table of results starts for a run."""
+  """Replaces the process that a table of results starts for a run."""
   _, program, *words = map(str, command)
   run([pathlib.Path(program).name, *words])
   return subprocess.CompletedProcess(command, 0)

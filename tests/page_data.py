@@ -1,4 +1,4 @@
-"""The folders that commands of the pages name, with tiny data in them.
+"""The folders that commands on the pages name, with tiny data in them.
 
 DIR holds all data sets in their official formats, IMAGES a folder per class,
 CHECKOUT a config file of the Long Range Arena.

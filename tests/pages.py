@@ -25,7 +25,7 @@ VARIABLE = re.compile(r"[A-Z_]+=\S*")
 
 
 class Block(NamedTuple):
-  """A fenced block, or a span, of a page; line is its first one's number."""
+  """A fenced block or a span of a page; line is where it starts."""
 
   language: str
   line: int
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 class Command(NamedTuple):
-  """One command of a shell: variables it sets, its words, `&` behind it."""
+  """A shell command: the variables it sets, its words, whether `&` follows."""
 
   variables: dict[str, str]
   words: tuple[str, ...]
@@ -56,7 +56,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def commands(code: str) -> Iterator[Command]:
-  """The commands of a block; exported variables are set for all after."""
+  """The commands in a block; exported variables hold for all later ones."""
   exported = {}
   for line in code.replace("\\\n", " ").splitlines():
     words = shlex.split(line, comments=True)

@@ -1,4 +1,4 @@
-"""Python processes of their own, for what sets variables of the environment."""
+"""Separate Python processes, for tests that set environment variables."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from tests import project_tree
 def start(
   arguments: Sequence[str], variables: Mapping[str, str]
 ) -> subprocess.Popen:
-  """Starts what stands behind `python`, with the checkout importable."""
+  """Starts what follows `python`, with the checkout importable."""
   return subprocess.Popen(
     [sys.executable, *arguments],
     env={**os.environ, "PYTHONPATH": str(project_tree.ROOT), **variables},
@@ -35,7 +35,7 @@ def finish(processes: Sequence[subprocess.Popen]) -> list[str]:
 
 
 def free_port() -> int:
-  """One for processes that are to find each other."""
+  """A port where processes can find each other."""
   with socket.socket() as free:
     free.bind(("localhost", 0))
     return free.getsockname()[1]

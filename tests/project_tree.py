@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Left behind by tools and runs, never part of the project.
+# Left by tools and runs, never part of the project.
 IGNORED = (
   ".git",
   ".venv*",

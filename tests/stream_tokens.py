@@ -1,10 +1,9 @@
 """Runs an exported step over many tokens, with nothing but JAX.
 
 `python stream_tokens.py step.jax tokens.npy 1000000 outputs.npy` calls it for
-one token after the other, again from the first when they end, and prints the
-time per token, by the clock and of the processor, and the resident memory, in
-the first and in the last 10,000 tokens. The outputs are of the tokens' first
-round.
+one token after another, starting over when they run out, and prints the wall
+and CPU time per token and the resident memory, for the first and the last
+10,000 tokens. The outputs are those of the first pass over the tokens.
 """
 
 import json
@@ -33,7 +32,7 @@ def main(program: str, tokens: str, count: str, outputs: str) -> None:
   tokens, total, kept, report = np.load(tokens), int(count), [], []
   window = min(WINDOW, total // 2)
   warm = [a.copy() for a in state]
-  for _ in range(3):  # also with its own state, which may be compiled anew
+  for _ in range(3):  # also with its own state, which may be compiled again
     _, warm = step(warm, tokens[0])
   for start in range(0, total, window):
     began = np.array([time.perf_counter(), time.process_time()])

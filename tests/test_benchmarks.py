@@ -1,4 +1,4 @@
-"""The benchmark measures fairly, and says what it measured."""
+"""The benchmark measures fairly, and reports what it measured."""
 
 import importlib
 import json
@@ -27,7 +27,7 @@ needs_torch = pytest.mark.skipif(peers.torch is None, reason=peers.ABSENT)
 
 
 class Clock:
-  """A clock that only runs when somebody works."""
+  """A clock that only runs while work is done."""
 
   def __init__(self):
     self.now, self.turns = 0.0, []

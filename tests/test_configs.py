@@ -1,6 +1,6 @@
-"""Every config file, for every model: it loads, it fits, it makes a step.
+"""Every config file, for every model: it loads, fits, and makes a step.
 
-Steps are traced at full size and not compiled; gradients are computed in
+Steps are traced at full size but not compiled; gradients are computed in
 miniature, one for each kind of model.
 """
 
@@ -46,7 +46,7 @@ def make(file, arg, **overrides):
 
 
 def count(experiment):
-  """The number of parameters; tasks differ in it alone, so one makes a step."""
+  """The number of parameters; tasks differ only in it, so one makes a step."""
   config, task = experiment.config, experiment.task
   if task.name != "palin":
     params = jax.eval_shape(experiment.init_fn, jax.random.key(0))["params"]

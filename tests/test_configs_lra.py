@@ -1,7 +1,7 @@
 """The configs of the Long Range Arena: they load, fit, and make a step.
 
 Steps are traced at full size and not compiled, except for two in miniature;
-tests/models/test_lra.py computes the gradients of every attention.
+tests/models/test_attentions.py computes the gradients of every attention.
 """
 
 import importlib

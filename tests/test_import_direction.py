@@ -1,4 +1,4 @@
-"""Imports point one way only, as the table below says."""
+"""Imports point one way only, as listed in the table below."""
 
 import ast
 import pathlib

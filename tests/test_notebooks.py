@@ -1,4 +1,4 @@
-"""The notebooks run, show what they claim to, and say nothing of a machine."""
+"""The notebooks run, show what they claim to, and mention no machine."""
 
 import functools
 import json
@@ -39,7 +39,7 @@ every_notebook = pytest.mark.parametrize("script", run.SCRIPTS, ids=name_of)
 
 @functools.cache
 def kept(script):
-  """The notebook beside the script, with its outputs."""
+  """The notebook next to the script, with its outputs."""
   return nbformat.read(script.with_suffix(".ipynb"), as_version=4)
 
 
@@ -52,7 +52,7 @@ def outputs(notebook):
 
 
 def complaints(notebook):
-  """What no reader should meet: errors, warnings, machine paths."""
+  """What no reader should see: errors, warnings, machine paths."""
   found = [
     output
     for output in outputs(notebook)

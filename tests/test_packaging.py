@@ -1,4 +1,4 @@
-"""What is installed: the library and its licence, nothing beside them."""
+"""What is installed: the library and its licence, nothing else."""
 
 import email
 import re
@@ -34,7 +34,7 @@ from setuptools import build_meta
 build_meta.build_wheel("wheels")
 """
 
-# What one imports into a model of one's own, and nothing an experiment alone
+# What users import into their own models, and nothing that only an experiment
 # needs: data sets, the paper's numbers, pages and scripts are outside.
 ROOMS = {"baselines", "layers", "models", "ops", "training"}
 FILES = {"__init__.py", "spelling.py", "streaming.py", "version.py", "viz.py"}

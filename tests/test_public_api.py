@@ -1,6 +1,6 @@
-"""The public surface: its names, and that all of it runs where it is meant to.
+"""The public API: its names, and that all of it runs where it is meant to.
 
-Lowering for another platform needs no device of it; it shows that no operation
+Lowering for another platform needs no such device; it shows that no operation
 is missing there, not how fast it is.
 """
 
@@ -177,15 +177,15 @@ def layer_gradient(name, s):
   ids=[*SEQUENCES, "nam_erase", "lsam", "nam_tm"],
 )
 def test_cost_of_the_gradient_grows_linearly_with_the_sequence(gradient):
-  """Work and temporary memory, by the compiled program's own account."""
+  """Work and temporary memory, as reported by the compiled program."""
 
   def costs(s):
     compiled = gradient(s).compile()
     memory = compiled.memory_analysis().temp_size_in_bytes
     return memory, compiled.cost_analysis()["flops"]
 
-  # Twice doubled. Below, XLA plans its buffers anew as a sequence grows.
+  # Twice doubled. Below this, XLA replans its buffers as a sequence grows.
   memory, flops = zip(costs(4096), costs(16384), strict=True)
   assert memory[1] < 2.1**2 * memory[0]
-  # A loop is counted once whatever its length, so work may grow more slowly.
+  # A loop is counted once, whatever its length, so work may grow more slowly.
   assert flops[1] < 2.1**2 * flops[0]

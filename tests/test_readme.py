@@ -1,8 +1,8 @@
 """README and docs tell the truth: their code and commands run.
 
 A page is run from top to bottom in an empty folder, like a notebook: a block
-may use what a command before it has left in runs/. `page_commands` says how far
-the commands go.
+may use what an earlier command wrote to runs/. `page_commands` says how far the
+commands go.
 """
 
 import configparser
@@ -58,7 +58,7 @@ def run_python(page, block):
 
 
 def run_make(arguments):
-  """Has make say what it would do."""
+  """Dry-runs make."""
   command = ["make", "-n", f"PYTHON={sys.executable}", *arguments]
   done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
@@ -76,10 +76,10 @@ def check_pip(arguments):
 
 
 def run_shell(page, block, folder):
-  """Runs the commands of a block, each in its own way.
+  """Runs the commands in a block, each in its own way.
 
-  Variables of the environment are left out: tests/training has processes that
-  set them.
+  Environment variables are ignored: tests/training starts processes that set
+  them.
   """
   for command in pages.commands(block.code):
     print(f"{page}:{block.line}: {' '.join(command.words)}", flush=True)

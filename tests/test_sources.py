@@ -20,7 +20,7 @@ def name_of(path: pathlib.Path) -> str:
 
 
 def undocumented(source: str) -> list[str]:
-  """The module and its public names, as far as they lack a docstring."""
+  """The module and those of its public names that lack a docstring."""
   module = ast.parse(source)
   if not module.body:
     return []

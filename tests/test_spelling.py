@@ -1,4 +1,4 @@
-"""The answer to a name that is not known."""
+"""The error message for an unknown name."""
 
 from nam_jax import spelling
 

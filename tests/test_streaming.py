@@ -1,4 +1,4 @@
-"""Exported steps: token by token they give what a whole sequence gives."""
+"""Exported steps: token by token they match a whole sequence."""
 
 import functools
 import json
@@ -45,7 +45,7 @@ def make_program(name, tokens):
       return continue_from(model, variables, token, state, mask=mask)
     return model.apply(variables, token, mask=mask, **{state_name: state})
 
-  # A token that is not there leaves the state that a sequence starts with.
+  # One padded token gives the state that a sequence starts with.
   nothing = jnp.zeros((x.shape[0], 1), bool)
   _, start = jax.jit(step)(variables, None, x[:, :1], nothing)
   if name == "encoder":
@@ -56,7 +56,7 @@ def make_program(name, tokens):
 
 
 def make_tokens(s, b=B):
-  """One [b 1 d] after the other."""
+  """s tokens [b 1 d], one after another."""
   return np.asarray(Random(s).normal(s, b, 1, D))
 
 

@@ -8,8 +8,8 @@ import pytest
 from algorithmic.tasks import registry
 
 # Each solver takes the parts between the delimiters and the number of digits,
-# checks that the question is a legal one, and returns the answer as text.
-# An answer shorter than the masks is filled with '.'.
+# checks that the question is valid, and returns the answer as text.
+# An answer shorter than the masks is padded with '.'.
 
 
 def number(text, base=10):
@@ -77,7 +77,7 @@ def parity(parts, d):
 
 
 def even_pairs(parts, d):
-  # The string changes an even number of times if it ends as it began.
+  # The string changes an even number of times if it ends as it starts.
   s = string_of("01", parts, d)
   return "1" if s[0] == s[-1] else "0"
 

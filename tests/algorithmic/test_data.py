@@ -71,7 +71,7 @@ def test_each_split_has_one_width_with_room_to_shift(name):
 
 
 def test_splits_come_from_streams_of_their_own():
-  # Of two equal streams the shorter set would begin like the longer one.
+  # With equal streams, the shorter set would start like the longer one.
   first = {}
   for name, split in data.SPLITS.items():
     rng = np.random.default_rng([0, split.stream])

@@ -103,7 +103,7 @@ def test_equals_a_count_by_hand(seed, batch_size):
   def lookup(inputs, tokens):
     return np.stack([answers[row.tobytes()] for row in inputs])
 
-  # Equal questions get equal guesses, also in the count by hand.
+  # Equal questions get equal guesses, in the manual count too.
   predicted = lookup(batch.inputs, batch.mask)
   sequences = tokens = masked = 0
   for row in range(25):

@@ -1,4 +1,4 @@
-"""Digit-wise addition and the placing of rows, by property."""
+"""Properties of digit-wise addition and of placing rows."""
 
 import hypothesis
 import numpy as np

@@ -1,4 +1,4 @@
-"""The script from its arguments to its files, on a model that is tiny."""
+"""The script from its arguments to its files, with a tiny model."""
 
 import json
 import runpy
@@ -34,7 +34,7 @@ CONFIGS = project_tree.ROOT / "configs" / "algorithmic"
 
 
 class Guess(nn.Module):
-  """The core of a user: it looks at each token by itself."""
+  """A user's core: it looks at each token by itself."""
 
   @nn.compact
   def __call__(self, x, *, mask, train):
@@ -71,7 +71,7 @@ def files(folder):
 
 @pytest.fixture(scope="module")
 def machine_run(tmp_path_factory):
-  """The folder of a run of the default model."""
+  """The folder of a run with the default model."""
   workdir = tmp_path_factory.mktemp("runs") / "machine"
   run(*TINY, *TINY_MODEL, f"--workdir={workdir}")
   return workdir
@@ -79,7 +79,7 @@ def machine_run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def guess_run(tmp_path_factory):
-  """The folder of a run of the user's model."""
+  """The folder of a run with the user's model."""
   workdir = tmp_path_factory.mktemp("runs") / "guess"
   guess(workdir)
   return workdir

@@ -9,7 +9,7 @@ SPLITS = ("id", "od_easy", "od_hard")
 
 
 def finish(folder, name, *accuracies):
-  """Leaves behind the results of a finished run."""
+  """Writes the results of a finished run."""
   splits = {
     split: {"sequence_accuracy": accuracy}
     for split, accuracy in zip(SPLITS, accuracies, strict=True)

@@ -1,4 +1,4 @@
-"""The task contract, and hand-computed samples of every task."""
+"""The task interface, and hand-computed samples of every task."""
 
 import dataclasses
 import doctest

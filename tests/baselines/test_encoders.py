@@ -1,4 +1,4 @@
-"""What all encoders keep: dropout, bfloat16, and lowering for accelerators."""
+"""What all encoders support: dropout, bfloat16, lowering for accelerators."""
 
 import functools
 

@@ -118,7 +118,7 @@ def test_cost_is_linear():
       jax.jit(SMALL.apply).lower(params_of(SMALL), x).cost_analysis()["flops"]
     )
 
-  # The work of a loop is counted once whatever its length.
+  # The work of a loop is counted once, whatever its length.
   assert flops(400) < 2.1 * flops(200)
 
 
@@ -154,7 +154,7 @@ def test_dropout_acts_in_training_only():
 
 
 def test_each_block_drops_other_weights():
-  """A state token looks twice at one token: it sees it never, once or twice."""
+  """A state token attends twice to a token: it sees it 0, 1 or 2 times."""
   encoder = temporal_latent.TemporalLatentEncoder(
     num_heads=1,
     qkv_dim=D,

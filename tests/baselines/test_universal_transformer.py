@@ -47,7 +47,7 @@ def with_halting_bias(params, bias):
 
 @pytest.fixture(scope="module")
 def step(params):
-  """The n-th step, given a state: signals, then the shared block."""
+  """The n-th step, given a state: encodings, then the shared block."""
   block = transformer.TransformerBlock(ATTENTION, mlp_dim=16)
   apply = linen_tools.compiled(block.apply)
   signals = jax.jit(transformer.sinusoids, static_argnums=1)(

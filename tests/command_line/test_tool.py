@@ -1,4 +1,4 @@
-"""Small tools: defaults in the help, mistakes in one line."""
+"""Small tools: defaults in the help, one-line errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Folders in the cache are whole or made again."""
+"""Folders in the cache are complete or made again."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files of archives, read without unpacking."""
+"""Files in archives, read without unpacking."""
 
 import re
 import struct

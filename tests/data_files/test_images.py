@@ -1,4 +1,4 @@
-"""Images are decoded, cut, resized; broken ones are errors."""
+"""Images are decoded, cropped and resized; broken ones are errors."""
 
 import io
 import sys

@@ -21,7 +21,7 @@ def error_of(capsys, *arguments):
 
 @pytest.fixture
 def calls(monkeypatch):
-  """What TFDS is asked for, with TensorFlow pretended to be there."""
+  """What TFDS is asked for, with a fake TensorFlow."""
   calls = []
 
   class Builder:
@@ -53,7 +53,7 @@ def test_data_sets_are_prepared_as_array_record(
 
 
 def test_a_folder_in_tfrecord_is_converted_in_place(tmp_path, monkeypatch):
-  """With array_record files as stand-ins for those that TensorFlow reads."""
+  """Uses array_record files in place of those that TensorFlow reads."""
   features, examples = {"text": None}, [{"text": "a"}, {"text": "b" * 5000}]
   folder = writers.write_prepared(
     tmp_path, "tiny", features, {"train": examples}

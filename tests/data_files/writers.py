@@ -45,7 +45,7 @@ def write_archive(
 
 
 def damaged_copies(data: bytes, count: int) -> Iterator[bytes]:
-  """Truncations and changes of single bits, `count` of each."""
+  """`count` truncated copies, and `count` with a single bit changed."""
   rng = random.Random(0)
   for _ in range(count):
     yield data[: rng.randrange(len(data))]
@@ -80,7 +80,7 @@ def error_of(function: Callable, *arguments: Any, **settings: Any) -> str:
 
 
 def imdb_contents() -> dict[str, bytes]:
-  """Files as in aclImdb_v1.tar.gz, in no order; two reviews of a kind."""
+  """Files as in aclImdb_v1.tar.gz, unordered; two reviews of each kind."""
   reviews = {
     f"aclImdb/{split}/{folder}/{number}_{rating}.txt": (
       f"{split} {folder} {number} caf\xe9".encode("latin-1")
@@ -169,8 +169,8 @@ def write_prepared(
 
   Args:
     root: where TFDS would keep its data.
-    name: of the data set.
-    features: by name: an image's shape, a number of classes, or None for text.
+    name: the data set's name.
+    features: name -> an image's shape, a number of classes, or None for text.
     splits: the examples of each split.
   """
   import tensorflow_datasets as tfds

@@ -1,11 +1,11 @@
-"""Folders of their own for the data of every test."""
+"""Separate data folders for every test."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def cache_home(tmp_path, monkeypatch):
-  """What is decoded is kept apart from the user's own cache."""
+  """Keeps decoded images out of the user's own cache."""
   monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

@@ -23,7 +23,7 @@ PARTS = {
 
 
 def picture(label, number, third=7, side=8):
-  """All pixels tell the class and the number."""
+  """An image whose pixels encode the class and the number."""
   return np.full((side, side, 3), [label, number, third], np.uint8)
 
 
@@ -34,7 +34,7 @@ def encoded(pixels, kind="PNG"):
 
 
 def write_blob(folder, **changes):
-  """In no order of the classes."""
+  """Writes the images, not sorted by class."""
   label = np.tile(np.arange(5, dtype=np.uint8), PER_CLASS)
   files = [
     encoded(picture(k, i // 5), ("PNG", "WEBP")[i % 2])
@@ -67,7 +67,7 @@ def write_tables(folder, place):
 
 
 def write_five(folder):
-  """As pickles; three images per class, whose third color tells the split."""
+  """Writes pickles; three images per class, whose third color is the split."""
   for split, (part, labels) in enumerate(PARTS.items()):
     images = [picture(k, i, split) for k in labels for i in range(3)]
     pickled = writers.python2_pickle(

@@ -1,4 +1,4 @@
-"""The networks of the protocol."""
+"""The feature extractors."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Metrics by hand, the same episodes for all, intervals."""
+"""Hand-computed metrics, shared episodes, intervals."""
 
 import jax
 import jax.numpy as jnp

@@ -15,7 +15,7 @@ from tests.reference import memory as reference
 
 
 def made(mode, x, **fields):
-  """The compiled layer with random parameters, and these."""
+  """The compiled layer with random parameters, and those parameters."""
   layer = NAMAttention(num_heads=2, mode=mode, **fields)
   variables = linen_tools.random_params(layer, x)
 

@@ -1,4 +1,4 @@
-"""The NAM Turing machine layer: numpy twin, tapes, streaming, own rules."""
+"""The NAM Turing machine layer: numpy twin, tapes, streaming, custom rules."""
 
 import jax
 import jax.numpy as jnp

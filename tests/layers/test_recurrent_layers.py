@@ -1,4 +1,4 @@
-"""What holds for LSAM and the NAM Turing machine alike."""
+"""What holds for both LSAM and the NAM Turing machine."""
 
 import jax
 import jax.numpy as jnp
@@ -80,7 +80,7 @@ def test_bfloat16_stays_near_float32(layer):
 
 
 def losses_of_training(apply, variables, x, steps=50):
-  """The loss before every step of learning to repeat the token before."""
+  """The loss before every step of learning to repeat the previous token."""
   optimizer = optax.adam(1e-2)
 
   def loss(variables):

@@ -1,4 +1,4 @@
-"""Softmax self-attention behind the common call interface."""
+"""Softmax self-attention with the common call interface."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""ListOps expressions as text, read in another way than the library does."""
+"""ListOps expressions as text, read differently from the library."""
 
 import statistics
 

@@ -25,7 +25,7 @@ LABELS = np.concatenate([labels for _, labels in BATCHES.values()])
 
 
 def gray_exactly(colors):
-  """What TensorFlow does, in float64: luma in 0..1, times 255.5, cut off."""
+  """What TensorFlow does, in float64: luma in 0..1, times 255.5, truncated."""
   weights = np.array([0.2989, 0.5870, 0.1140])
   return np.tensordot(colors / 255, weights, axes=([1], [0])) * 255.5
 

@@ -47,7 +47,7 @@ def test_text_is_shown_with_sizes_classes_and_lengths(tmp_path, capsys):
   assert train[2] == (
     "  lengths: min 8, median 11, mean 19.7, max 40, cut 33.3%"
   )
-  # Whatever a text holds, the terminal gets plain characters.
+  # Whatever is in a text, the terminal gets plain characters.
   assert train[3:5] == ["  row 0, label 1:", r"    | 'Gr\xfcn \x1b[2J.'"]
   assert train[5:7] == ["  row 1, label 0:", f"    | '{'x' * 12}'"]
   assert "validation: the same rows as test" in lines

@@ -54,7 +54,7 @@ def test_labels_and_roots_are_those_of_the_benchmark(long_expressions):
 
 
 def lengths_by_recursion(count, max_depth, max_args, low, high):
-  """Lengths and numbers of operators, drawn the way it is described."""
+  """Lengths and numbers of operators, drawn as described."""
   rng = random.Random(0)
 
   def draw(depth):
@@ -127,8 +127,8 @@ def test_settings_alone_decide_the_outcome():
     whole = b"".join(array.astype("<i8").tobytes() for array in arrays)
     return hashlib.sha256(whole).hexdigest()[:16]
 
-  # The same on every machine; a change of it needs another number in the name
-  # of the cache.
+  # The same on every machine; if it changes, so must the number in the name of
+  # the cache.
   assert digest() == "b537993415fbdb95"
   assert digest(seed=1) != digest()
 

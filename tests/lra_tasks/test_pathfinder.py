@@ -22,7 +22,7 @@ def cache_home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path):
-  """12 images in the benchmark's layout: number k is all k, its label odd."""
+  """12 images in the benchmark's layout: image k is all k, labelled if odd."""
   folder = tmp_path / "data" / FOLDER
   (folder / "metadata").mkdir(parents=True)
   for k in range(12):
@@ -39,7 +39,7 @@ def make_task(folder, **settings):
 
 
 def numbers(made):
-  """The pixel value of each image, after a check of the row."""
+  """The pixel value of each image, after checking the row."""
   rows = [*made.train, *made.validation, *made.test]
   for row in rows:
     assert row["inputs"].shape == (1024,)

@@ -1,4 +1,4 @@
-"""Drawn Pathfinder images: contours apart, discs at the right ends."""
+"""Drawn Pathfinder images: separate contours, discs at the right ends."""
 
 import os
 import pathlib
@@ -103,7 +103,7 @@ def bright_share(images):
 
 
 def disc_brightness(images):
-  """Of each image, the brightest 3 x 3 pixels, and those elsewhere."""
+  """The brightest 3 x 3 pixels of each image, and the brightest elsewhere."""
   found = []
   for image in images:
     windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3))

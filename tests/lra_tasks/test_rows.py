@@ -1,4 +1,4 @@
-"""Rows: cut and padded to one length, with a mask, indexed as a list."""
+"""Rows: cut and padded to one length, with a mask, indexed like a list."""
 
 import numpy as np
 import pytest

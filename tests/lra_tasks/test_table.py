@@ -7,7 +7,7 @@ from lra_tasks import table
 
 
 def finish(folder, name, accuracy, step):
-  """Leaves behind the results of a finished run."""
+  """Writes the results of a finished run."""
   (folder / name).mkdir()
   results = {
     "accuracy": accuracy,

@@ -42,7 +42,7 @@ LINEAR_PATHFINDER = PATHFINDER | {
   "mlp_dim": 128,
 }
 
-# attention, sizes, ids, classes, length, pairs: parameters of the benchmark's.
+# attention, sizes, ids, classes, length, pairs: the benchmark's parameters.
 COUNTS = {
   "listops": ("softmax", LISTOPS, 17, 10, 2000, False, 8_948_746),
   "text": ("softmax", TEXT, 257, 2, 1000, False, 3_486_722),

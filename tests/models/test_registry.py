@@ -137,7 +137,7 @@ def test_state_carries_what_the_machine_read_before():
   inputs, tokens = make_batch()
 
   def influence(**fields):
-    """Of the first token on the last logits, through the state alone."""
+    """The first token's effect on the last logits, through the state alone."""
     model = make_tiny("nam_tm", **fields)
     params = linen_tools.random_params(model, inputs, tokens)["params"]
     params["logits"]["kernel"][:8] = 0  # leaves the part of the state
@@ -184,7 +184,7 @@ class Guess(nn.Module):
 def test_user_adds_a_core_by_registering_it(monkeypatch, key):
   monkeypatch.setitem(registry.CORES, "guess", Guess)
   model = registry.make_model("guess", 16, emb_dim=4, scales=[1.0, 2.0])
-  assert model.core.scales == (1.0, 2.0)  # a list, as JSON has it
+  assert model.core.scales == (1.0, 2.0)  # a list, as in JSON
   logits, variables = jax.eval_shape(model.init_with_output, key, *make_batch())
   assert logits.shape == (3, 9, 16)
   assert variables["params"]["logits"]["kernel"].shape == (8, 16)

@@ -1,6 +1,6 @@
 """The memory of a split sequence against that of a whole one.
 
-These tests need four devices; `test_sharded.py` runs them where they are.
+These tests need four devices; `test_sharded.py` runs them with four.
 """
 
 import functools
@@ -50,7 +50,7 @@ def make_tokens(s, b=2, h=2, k=5, v=4):
 
 
 def on_devices(form, mesh, tokens, *others, check=True):
-  """form with the tokens split, and what it returns behind them not."""
+  """form with the tokens split, but not what it returns after the outputs."""
   split = P("data", "seq")
   return jax.shard_map(
     form,

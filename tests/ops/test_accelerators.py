@@ -26,7 +26,7 @@ FORMS = {
 
 
 def loops(jaxpr, outside: int = 1) -> Iterator[int]:
-  """How often the body of each loop runs, that of a nested one in all."""
+  """How often the body of each loop runs, in total for a nested one."""
   for equation in jaxpr.eqns:
     name, params = equation.primitive.name, equation.params
     runs = outside

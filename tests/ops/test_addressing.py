@@ -1,4 +1,4 @@
-"""Each addressing mechanism of the DNC: values by hand and invariants."""
+"""Each addressing mechanism of the DNC: hand-computed values, invariants."""
 
 import functools
 
@@ -23,7 +23,7 @@ def close(actual, expected):
 
 
 def weightings(rng, *shape):
-  """Random weightings: non-negative, of sum 0.9."""
+  """Random weightings: non-negative, with sum 0.9."""
   w = rng.uniform(size=shape)
   return w / w.sum(-1, keepdims=True) * 0.9
 
@@ -76,7 +76,7 @@ def test_allocation_gradient_is_that_of_a_fixed_free_list(usage):
   weights = np.float32([1, -2, 3])
   first, second, third = np.argsort(usage, kind="stable")
   a, b, c = usage[first], usage[second], usage[third]
-  # Of w1 (1 - a) + w2 (1 - b) a + w3 (1 - c) a b by a, b, c.
+  # The gradient of w1 (1 - a) + w2 (1 - b) a + w3 (1 - c) a b.
   w1, w2, w3 = weights[[first, second, third]]
   expected = np.zeros(3)
   expected[first] = -w1 + w2 * (1 - b) + w3 * (1 - c) * b
@@ -165,7 +165,7 @@ OPERANDS = {
   "read": (RNG.normal(2, 3, 5, 4), RNG.uniform(2, 3, 6, 5)),
 }
 CASES = list(OPERANDS.items())
-# Slots that are empty, full, equally used, and used next to not at all.
+# Slots that are empty, full, equally used, and hardly used.
 for filled in (0.0, 1.0, 0.25, 1e-30):
   CASES += [
     (
@@ -190,7 +190,7 @@ def values_and_gradients(function, places):
   """Compiled once for all cases of a function."""
 
   def total(*operands):
-    # Every element has a slope of its own, so that they do not cancel out.
+    # Every element has its own slope, so that they do not cancel out.
     return sum(
       jnp.sum(
         jnp.sin(0.7 * jnp.arange(part.size, dtype=part.dtype) + part.ravel())

@@ -1,4 +1,4 @@
-"""RD and WR: values by hand, and the paper's theorems on random inputs."""
+"""RD and WR: hand-computed values, the paper's theorems on random inputs."""
 
 import hypothesis
 import hypothesis.strategies as st

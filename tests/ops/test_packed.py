@@ -1,4 +1,4 @@
-"""Sequences packed into one row: each as if it were alone."""
+"""Sequences packed into one row: each behaves as if it were alone."""
 
 import functools
 
@@ -33,7 +33,7 @@ def tokens(seed=0, s=100, h=2, k=8, v=4):
 
 
 def one_by_one(x, mask=None, initial_memory=None, lengths=LENGTHS):
-  """The same by `memory_scan` of every sequence; the last one's memory."""
+  """The same with one `memory_scan` per sequence; the last one's memory."""
   outputs, start = [], 0
   for length in lengths:
     span = slice(start, start + length)

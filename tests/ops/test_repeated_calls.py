@@ -1,4 +1,4 @@
-"""Calls in a row never wait for each other."""
+"""Consecutive calls never wait for each other."""
 
 import jax
 import jax.numpy as jnp

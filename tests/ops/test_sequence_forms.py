@@ -51,7 +51,7 @@ def form(request):
 
 
 def gradient_and_result(form, **options):
-  """Of a scalar that depends on every output and on the final memory."""
+  """Gradients of a scalar that depends on all outputs and the final memory."""
 
   def total(x, weights, M0, mask):
     result = form(*x, initial_memory=M0, mask=mask, **options)

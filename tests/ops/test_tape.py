@@ -106,7 +106,7 @@ def test_equals_the_numpy_twin(rules, normalized):
 
 
 def one_action(index, s, count=4):
-  """Controls of a machine that writes 1, 2, 3 ... and always acts alike."""
+  """Controls of a machine that writes 1, 2, 3 ... and always acts the same."""
   shape = (1, s, 1)
   return tape.Controls(
     value=jnp.arange(1.0, s + 1).reshape(1, s, 1, 1),

@@ -1,8 +1,8 @@
-"""Softmax attention by a full matrix and a pattern, in float64.
+"""Softmax attention as a full matrix with a pattern, in float64.
 
-Beside it, what the tests of efficient attentions share: random inputs, the
-comparison with the full matrix, the pattern and the cost of an attention. There
-an attention is a function (query, key, value, *, mask) -> outputs.
+Also what the tests of efficient attentions share: random inputs, the comparison
+with the full matrix, the pattern and the cost of an attention. Here an
+attention is a function (query, key, value, *, mask) -> outputs.
 """
 
 import functools
@@ -14,22 +14,22 @@ import numpy as np
 from nam_jax.baselines.efficient import blocks
 from tests import agreement, linen_tools
 
-# Compiling takes most of the time of a test.
+# Compiling takes most of a test's time.
 compiled_quickly = functools.partial(
   jax.jit, compiler_options={"xla_backend_optimization_level": 0}
 )
 
 
 def masked_attention(query, key, value, allowed, gradient=None):
-  """Attends where it is allowed; queries without any key give zeros.
+  """Attends where it is allowed; queries without any key output zero.
 
   Args:
     query: [b s h k].
     key: [b t h k].
     value: [b t h v].
     allowed: which query may see which key, [s t], [b s t] or [b h s t].
-    gradient: [b s h v], of the outputs; with it, the outputs and the gradients
-      of query, key and value are returned, else the outputs alone.
+    gradient: the outputs' gradient, [b s h v]; with it, returns the outputs and
+      the gradients of query, key and value, else the outputs alone.
   """
   query, key, value = (np.asarray(x, np.float64) for x in (query, key, value))
   scale = query.shape[-1] ** -0.5
@@ -63,8 +63,8 @@ def for_heads(allowed):
 def tokens(s, h=2, k=4, v=3):
   """Random query, key, value, gradient of the outputs, and a mask.
 
-  Of the three sequences one has padding in it, the next none, the last nothing
-  else.
+  There are three sequences: one with some padding, one with none, and one with
+  nothing else.
   """
   rng = np.random.default_rng(s)
   mask = np.stack([rng.random(s) < 0.7, np.ones(s, bool), np.zeros(s, bool)])
@@ -91,7 +91,7 @@ def outputs_of(run):
 def pattern(run, s, h=2, k=4):
   """Which token sees which, [3 h s s], for an attention `with_gradient`.
 
-  It is found by equal scores for all pairs of the sequences that `tokens` has.
+  It is found with equal scores for all pairs, on the sequences of `tokens`.
   """
   _, mask = tokens(s)
   scores = np.zeros((3, s, h, k), np.float32)
@@ -107,13 +107,13 @@ def pattern(run, s, h=2, k=4):
 def assert_attends(run, allowed, s, **widths):
   """Outputs and gradients on random tokens are those of the full matrix.
 
-  Padded tokens may give anything finite, but zeros where all are padding.
+  Padded tokens may output anything finite, but zero where all are padding.
 
   Args:
     run: an attention `with_gradient`.
     allowed: which query may see which key if both are real.
     s: number of tokens.
-    **widths: of the tokens.
+    **widths: widths of the tokens.
   """
   (*qkv, gradient), mask = tokens(s, **widths)
   known = (mask | ~mask.any(axis=1, keepdims=True))[..., None, None]
@@ -138,12 +138,12 @@ def assert_attends_in_bfloat16(attention, allowed, s):
 
 
 def assert_padding_is_inert(attend, inputs, s):
-  """What follows s real tokens of some inputs [3 ...] changes no real output.
+  """Padding after s real tokens of some inputs [3 ...] changes no real output.
 
   Args:
     attend: (mask, *inputs) -> outputs.
     inputs: sequences of more than s tokens.
-    s: number of real tokens of the first one; the others have less.
+    s: number of real tokens in the first one; the others have fewer.
   """
   mask = np.arange(inputs[0].shape[1])[None] < np.array([[s], [s - 1], [1]])
   longer = np.asarray(attend(mask, *inputs))[:, :s]
@@ -153,7 +153,7 @@ def assert_padding_is_inert(attend, inputs, s):
 
 
 def assert_layer_equals(layer, params, x, mask, expected):
-  """Outputs are the expected ones, gradients finite, also of padding alone."""
+  """Outputs are as expected, gradients finite, even for padding alone."""
 
   @compiled_quickly
   def run(params, x, mask):
@@ -171,7 +171,7 @@ def assert_layer_equals(layer, params, x, mask, expected):
 def assert_drops_out(monkeypatch, layer, s, softmaxes=1, d=4):
   """Every softmax of a layer drops weights, in training only.
 
-  That a softmax with a key drops its weights is for another test.
+  Another test checks that a softmax with a key drops its weights.
   """
   x = np.ones((1, s, d), np.float32)
   dropping = layer.clone(dropout_rate=0.5)
@@ -194,7 +194,7 @@ def assert_drops_out(monkeypatch, layer, s, softmaxes=1, d=4):
 
 
 def cost(attention, s):
-  """Floating-point operations of the compiled attention to s tokens."""
+  """Floating-point operations of the compiled attention over s tokens."""
   shape = jax.ShapeDtypeStruct((1, s, 1, 4), jnp.float32)
   compiled = compiled_quickly(attention).lower(shape, shape, shape).compile()
   return compiled.cost_analysis()["flops"]

@@ -2,7 +2,7 @@
 
 A twin of a layer is a function (query, key, value, real [b s]) -> [b s h v] in
 numpy; all arrays but the last are [b s h k] and float64. Compiled programs are
-kept, so tests of one layer had better use the same lengths.
+kept, so tests of one layer should use the same lengths.
 """
 
 import functools
@@ -29,7 +29,7 @@ def tokens(s):
 
 
 def compiled(function):
-  """As `linen_tools.compiled`, without optimisation."""
+  """Like `linen_tools.compiled`, without optimisation."""
   jitted = attention.compiled_quickly(function)
   return lambda *args, **options: jax.device_get(jitted(*args, **options))
 
@@ -68,7 +68,7 @@ def project(params, x, twin, mask):
 
 
 def assert_equals_twin(layer, s, make_twin):
-  """Outputs; make_twin(layer, params) is the layer's twin."""
+  """Checks the outputs; make_twin(layer, params) is the layer's twin."""
   x, mask = tokens(s)
   params = params_of(layer)
   expected = project(params, x, make_twin(layer, params), mask)
@@ -77,7 +77,7 @@ def assert_equals_twin(layer, s, make_twin):
 
 
 def assert_gradient_equals_twin(layer, s, make_twin):
-  """Gradients, by finite differences of the twin in one direction."""
+  """Checks gradients by finite differences of the twin in one direction."""
   x, mask = tokens(s)
   params = params_of(layer)
   rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def assert_padding_is_inert(layer, s, longer):
 
 
 def assert_finite_without_real_tokens(layer, s):
-  """Gradients, also at zero and at large inputs."""
+  """Checks that gradients are finite, even at zero and at large inputs."""
   x, mask = tokens(s)
   mask[0] = False
   for scale in (0, 1, 100):
@@ -124,7 +124,7 @@ def assert_finite_without_real_tokens(layer, s):
 
 
 def assert_close_in_bfloat16(layer, s):
-  """The result in bfloat16 is near that in float32."""
+  """The result in bfloat16 is close to that in float32."""
   x, mask = tokens(s)
   narrow = layer.clone(dtype=jnp.bfloat16)
   outputs = [
@@ -135,7 +135,7 @@ def assert_close_in_bfloat16(layer, s):
 
 
 def assert_drops_in_training_only(layer, s):
-  """Dropout needs its rng in training only, and acts by it."""
+  """Dropout needs its rng only in training, and depends on it."""
   x, mask = tokens(s)
   dropping = layer.clone(dropout_rate=0.5)
   train = functools.partial(dropping.apply, train=True)
@@ -156,7 +156,7 @@ def assert_drops_in_training_only(layer, s):
 
 
 def flops(layer, s):
-  """Work of the layer on one sequence of s tokens."""
+  """The layer's work on one sequence of s tokens."""
   x = jax.ShapeDtypeStruct((1, s, D), jnp.float32)
   lowered = jax.jit(layer.apply).lower(params_of(layer), x)
   return lowered.cost_analysis()["flops"]

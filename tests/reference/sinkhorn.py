@@ -1,4 +1,4 @@
-"""Attention to the own block and a mixture of blocks, block by block."""
+"""Attention to a token's own block and a mixture of blocks, block by block."""
 
 import numpy as np
 

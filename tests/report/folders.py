@@ -1,4 +1,4 @@
-"""Folders as the scripts leave them, with invented numbers."""
+"""Folders as the scripts write them, with invented numbers."""
 
 import json
 
@@ -130,7 +130,7 @@ def fewshot(folder, data="mini-imagenet", *, finished=True):
 
 
 def bench(folder):
-  """What the benchmark's own code makes of two times."""
+  """The benchmark's own output for two times."""
   races = [
     Result("causal", "forward", 64, "plain scan", 0.25, 1.0, 3.5, 10**9),
     Result("causal", "forward", 64, "memory_chunked", 0.125, 1.0, 3.5, 10**9),

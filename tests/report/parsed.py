@@ -6,7 +6,7 @@ VOID = ("meta", "img", "br", "link", "input", "hr")
 
 
 class Page(HTMLParser):
-  """What is in the page; raises if an element is closed wrongly.
+  """What is on the page; raises if an element is not closed properly.
 
   Attributes:
     elements: (tag, attributes), in order.
@@ -37,7 +37,7 @@ class Page(HTMLParser):
     assert self._open.pop() == tag
 
   def handle_data(self, data):
-    """Text, also of a cell."""
+    """Collects text, including that of a cell."""
     self.text += data
     if {"td", "th"}.intersection(self._open):
       self.rows[-1][-1] += data

@@ -1,4 +1,4 @@
-"""The command: where the page goes, and what it refuses."""
+"""The command: where the page goes, and what it rejects."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tests.report import folders
 
 
 def refused(capsys, *arguments):
-  """The one line with which the command ends."""
+  """The one-line error with which the command ends."""
   with pytest.raises(SystemExit) as stop:
     command.main([str(argument) for argument in arguments])
   assert stop.value.code == 2

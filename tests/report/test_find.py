@@ -1,4 +1,4 @@
-"""Folders are read whatever is in them."""
+"""Folders are read, whatever is in them."""
 
 import json
 

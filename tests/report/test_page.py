@@ -1,4 +1,4 @@
-"""The page says what the folders hold, and is safe to open."""
+"""The page shows what is in the folders, and is safe to open."""
 
 import datetime
 import re

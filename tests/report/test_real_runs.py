@@ -1,4 +1,4 @@
-"""The report understands what the scripts really leave behind."""
+"""The report understands what the scripts really write."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Configs: every key is consumed or an error that helps."""
+"""Configs: every key is used, or raises a helpful error."""
 
 import dataclasses
 import re

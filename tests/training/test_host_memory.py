@@ -1,4 +1,4 @@
-"""Freed memory is used again, without page faults."""
+"""Freed memory is reused without page faults."""
 
 import platform
 import subprocess

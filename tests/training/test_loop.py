@@ -1,4 +1,4 @@
-"""Whole runs in this process: what they leave behind and what they refuse."""
+"""Whole runs in this process: what they write and what they reject."""
 
 import json
 import os
@@ -180,7 +180,7 @@ def test_newest_two_and_the_best_checkpoint_are_kept(tmp_path):
   config = toy.make_config(num_steps=12, eval_every=2, checkpoint_every=3)
   scores = [0.1, 0.5, 0.9, 0.9, 0.2, float("nan")]  # steps 2, 4, ... 12
   result = _fit(config, tmp_path, scores)
-  assert result.best.step == 8  # of equals the later
+  assert result.best.step == 8  # the later one wins a tie
   assert _steps(tmp_path) == [8, 9, 12]
   best = training.load(config, tmp_path, toy.init_fn).best
   assert int(best.step) == 8
@@ -267,7 +267,7 @@ def test_wandb_receives_the_rows_and_keeps_its_run(tmp_path, monkeypatch):
 
 
 def _fit(config, workdir, scores):
-  """A run whose evaluations give these accuracies."""
+  """A run whose evaluations return these accuracies."""
   rest = iter(scores)
   return training.fit(
     config,

@@ -1,4 +1,4 @@
-"""Interrupted runs end bit-equal to unbroken ones; damage is survived."""
+"""Interrupted runs end bit-equal to uninterrupted ones and survive damage."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Which rows make up a batch: every row once an epoch, copies at the end."""
+"""Which rows make up a batch: every row once per epoch, copies at the end."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Learning rates against values by hand; optimisers against their formulas."""
+"""Learning rates against hand-computed values, optimisers against formulas."""
 
 import math
 
@@ -48,7 +48,7 @@ FACTORS = "constant * linear_warmup * rsqrt_decay"
       {"schedule": "decay_every", "steps_per_decay": 3},
       {0: 1.0, 2: 1.0, 3: 0.5, 6: 0.25, 8: 0.25},
     ),
-    # a second cosine period begins at full height
+    # a second cosine period starts at full height
     (
       {
         "schedule": "cosine_decay",

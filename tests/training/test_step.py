@@ -57,7 +57,7 @@ def test_gradient_is_that_of_the_masked_mean():
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_accumulated_parts_equal_the_big_batch(optimizer):
-  """The parts hold different numbers of counted rows."""
+  """The parts have different numbers of rows that count."""
   config = {"optimizer": optimizer, "grad_clip": 0.3}
   batch = toy.make_rows(np.random.default_rng(3), 16)
   batch["mask"] = np.arange(16) % 4 < np.arange(16) // 4

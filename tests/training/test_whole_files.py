@@ -1,4 +1,4 @@
-"""Files are replaced as a whole or not at all."""
+"""Files are replaced completely or not at all."""
 
 import json
 import os

@@ -36,7 +36,7 @@ def make_config(**overrides):
 
 
 def make_rows(rng, count):
-  """Rows of which about a third does not count."""
+  """Rows, about a third of which do not count."""
   inputs = rng.normal(size=(count, 8)).astype(np.float32)
   return {
     "inputs": inputs,

@@ -1,4 +1,4 @@
-"""BigBird attention: its pattern of blocks, and the full matrix on it."""
+"""BigBird attention: its block pattern, and agreement with the full matrix."""
 
 import functools
 
@@ -23,7 +23,7 @@ def pattern():
 
 
 def seen_blocks(seen):
-  """[s s] -> [z z], where every block is seen as a whole or not at all."""
+  """[s s] -> [z z], where every block is seen completely or not at all."""
   grid = seen[::C, ::C]
   whole = np.repeat(np.repeat(grid, C, axis=0), C, axis=1)[:S, :S]
   np.testing.assert_array_equal(seen, whole)

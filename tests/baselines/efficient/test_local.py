@@ -1,4 +1,4 @@
-"""Local attention against the full matrix, and inside of `SelfAttention`."""
+"""Local attention against the full matrix, and inside `SelfAttention`."""
 
 import functools
 

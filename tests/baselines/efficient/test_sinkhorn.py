@@ -83,7 +83,7 @@ def test_the_sorting_net_chooses_the_other_block():
     "out": {"kernel": eye[None]},
   }
   outputs = attention_layers.compiled(layer.apply)({"params": params}, x)
-  expected = x + np.roll(x, 1, axis=2)  # the own block and the next
+  expected = x + np.roll(x, 1, axis=2)  # its own block and the next
   np.testing.assert_allclose(outputs, expected, atol=1e-5)
 
 

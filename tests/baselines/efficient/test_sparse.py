@@ -22,7 +22,7 @@ def attend_with(num_global):
 
 
 def is_seen(query, key):
-  """The definition, for positions behind the global tokens."""
+  """The definition, for positions after the global tokens."""
   same_block = query // BLOCK == key // BLOCK
   place = key % BLOCK
   return key <= query and (same_block or place == 0 or place >= BLOCK - SUMMARY)

@@ -58,7 +58,7 @@ def by_hand(params, x, mask):
       np.einsum("bsd,dhk->bhsk", x, w[name]) for name in ("query", "key")
     )
     scores += query @ key.swapaxes(2, 3) / np.sqrt(WIDTH)
-  # Products with the columns of the identity are the scores again.
+  # Products with the columns of the identity give back the scores.
   query = scores.swapaxes(1, 2) * np.sqrt(s)
   key = np.broadcast_to(np.eye(s)[None, :, None], (b, s, H, s))
   value = np.einsum("bsd,dhk->bshk", x, w["value"])

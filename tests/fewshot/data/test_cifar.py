@@ -10,7 +10,7 @@ from data_files.errors import DataError
 from fewshot.data import cifar, cifar_classes, registry
 from tests.data_files import writers
 
-# Of each class: training and test images; num_base_val is 1.
+# Training and test images per class; num_base_val is 1.
 TRAIN, TEST = 3, 2
 NAMES = ("cifar-fs", "fc100")
 # The superclasses of a few classes that FC100 keeps apart.
@@ -18,7 +18,7 @@ KNOWN = {"whale": 0, "trout": 1, "bee": 7, "lion": 8, "baby": 14, "mouse": 16}
 
 
 def superclasses():
-  """Each class in one superclass, five a superclass, KNOWN among them."""
+  """Each class in one superclass, five per superclass, KNOWN among them."""
   found = [KNOWN.get(name, -1) for name in cifar_classes.FINE]
   room = [n for n in range(20) for _ in range(5 - found.count(n))]
   return np.array([room.pop() if n < 0 else n for n in found], np.uint8)
@@ -73,7 +73,7 @@ def assert_is_the_small_set(data):
   }
   for split in data.splits().values():
     assert split.data.shape[1:] == (32, 32, 3)
-    # The first pixel of each plane tells the class.
+    # The first pixel of each plane encodes the class.
     numbers = [cifar_classes.FINE.index(name) for name in split.names]
     for channel in range(3):
       pixels = split.data[:, 0, 0, channel]

@@ -15,7 +15,7 @@ SETTINGS = {"num_base_val": 1, "num_base_test": 1}
 
 
 def write(folder, name="features.npz", **changes):
-  """Features tell their row."""
+  """Features that encode their row."""
   rows = np.arange(16.0)[:, None] * [1, 2, 3]
   arrays = {"features": rows, "labels": LABELS, "split": BY_CLASS} | changes
   path = folder / name

@@ -19,7 +19,7 @@ SETTINGS = {
 
 @pytest.fixture
 def root(tmp_path):
-  """Ten classes of four images, whose pixels tell class and number."""
+  """Ten classes of four images, whose pixels encode class and number."""
   for label, name in enumerate(CLASSES):
     for i in range(4):
       pixels = np.full((9 + i, 12, 3), [label, i, 0], np.uint8)

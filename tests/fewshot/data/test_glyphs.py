@@ -24,7 +24,7 @@ def flat(split):
 
 
 def accuracy(data):
-  """Nearest mean image of the training images."""
+  """Accuracy of the nearest mean training image."""
   train, test = data.base_train, data.base_test
   means = np.stack(
     [flat(train)[rows].mean(0) for rows in train.rows_by_class()]
