@@ -34,7 +34,7 @@ class Inputs(NamedTuple):
 
 
 def make_inputs(b: int, s: int, h: int, d: int) -> Inputs:
-  """The same for every form."""
+  """Inputs, the same for every form."""
   rng = np.random.default_rng(0)
   qkv = rng.standard_normal((3, b, s, h, d), np.float32)
   qkv[:2] /= np.linalg.norm(qkv[:2], axis=-1, keepdims=True)

@@ -56,7 +56,7 @@ def load(
   """Reads the images, which are decoded once and kept in the cache.
 
   Args:
-    data_dir: folder with one of the layouts above, by itself or in
+    data_dir: folder with one of the layouts above, directly or in
       miniimagenet.
     image_size: side of the images.
     num_base_val: images of each base class to hold out for validation, unless

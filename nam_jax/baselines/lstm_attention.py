@@ -11,7 +11,7 @@ from nam_jax.layers.shapes import Mask, Tokens
 class LSTMAttention(nn.Module):
   """Bidirectional LSTM, attention over its states, bidirectional LSTM.
 
-  The second LSTM sees the states of the first and, beside each, what its
+  The second LSTM sees the states of the first and, with each, what its
   token attends to (after Bahdanau et al. 2015, with dot products).
 
   Attributes:

@@ -1,7 +1,7 @@
 """The NAM Turing machine's tape: a memory whose keys are head positions.
 
 A tape of n cells is a memory T [v, n]; a head is a vector in R^n, at cell i
-when it is the i-th basis vector. A key tape K [k, n] is written beside it. At
+when it is the i-th basis vector. A key tape K [k, n] is written with it. At
 each token (paper, section NAM Turing Machine)
 
   T' = WR(T, H_w, x, p_w, p_e),   K' = WR(K, H_w, key, p_w, p_e)

@@ -82,7 +82,7 @@ class TrainConfig:
   selection_metric: str = "loss"
   # Whether the selection metric is to be minimised or maximised.
   selection_mode: Literal["min", "max"] = "min"
-  # Write TensorBoard events beside metrics.jsonl.
+  # Also write TensorBoard events.
   tensorboard: bool = True
   # Weights & Biases project that also receives the metrics.
   wandb: str = ""

@@ -38,7 +38,7 @@ TINY_LISTOPS = (
   "--config.task_kwargs.max_length=32",
 )
 
-# A config in the benchmark's form, with a base beside it.
+# A config in the benchmark's form, with a base next to it.
 BASE = """
 import ml_collections
 
