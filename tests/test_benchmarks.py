@@ -233,7 +233,7 @@ def test_what_does_not_fit_into_memory_is_not_run():
 
 
 def test_training_steps_are_raced(tmp_path, capsys):
-  options = ["--quick", "--groups=lra", "--lra=pathfinder:16", "--rounds=1"]
+  options = ["--quick", "--groups=lra", "--lra=image:16", "--rounds=1"]
   command.main([*options, "--attentions=nam,local", f"--out={tmp_path}"])
   written = json.loads((tmp_path / "results.json").read_text())
   nam, local = written["results"]
