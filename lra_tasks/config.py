@@ -92,6 +92,8 @@ def read(
   if upstream.is_upstream(fields):
     name = name or upstream.task_of(file)
     fields, notices = upstream.translate(fields, name)
+  elif "task" not in fields:
+    raise training.UserError(f"{file} sets no task; it may be a base config")
   fields["task"], settings = upstream.our_task(name or fields["task"])
   fields["task_kwargs"] = fields.get("task_kwargs", {}) | settings
   if values.attention and values.attention != fields["attention"]:

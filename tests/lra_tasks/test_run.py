@@ -313,3 +313,13 @@ def test_script_prints_one_line_and_exits_with_status_2(tmp_path):
   (line,) = done.stderr.splitlines()
   assert line.startswith("error: unknown config key 'seeds'; did you mean")
   assert list(tmp_path.iterdir()) == []
+
+
+def test_a_base_config_of_the_benchmark_is_refused(tmp_path):
+  file = tmp_path / "base.py"
+  file.write_text(
+    "import ml_collections\n\ndef get_config():\n"
+    "  return ml_collections.ConfigDict({'num_train_steps': 1})\n"
+  )
+  with pytest.raises(training.UserError, match="sets no task"):
+    run(f"--config={file}")
