@@ -8,7 +8,6 @@ is longer than those it was trained on; right, how many numbers of each length
 it gets right.
 """
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithmic import data, run
+from command_line import tool
 from nam_jax import training, viz
 
 
@@ -96,11 +96,7 @@ def picture(run: Path, digits: int) -> Figure:
 
 def main(argv: Sequence[str] | None = None) -> None:
   """Draws what the arguments ask for."""
-  parser = argparse.ArgumentParser(
-    prog="python -m docs.picture",
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = tool.make_parser(__doc__, "python -m docs.picture")
   parser.add_argument("run", type=Path, help="folder of a run of palin:nam_tm")
   parser.add_argument("--digits", type=int, default=14)
   parser.add_argument("--out", type=Path, default=Path("turing_machine.png"))

@@ -5,7 +5,6 @@ A notebook is two files: a script of cells, which is the one to edit, and an
 it tells when or where it ran, so that another run changes little.
 """
 
-import argparse
 import os
 import pathlib
 import sys
@@ -14,6 +13,8 @@ from collections.abc import Sequence
 import jupytext
 import nbclient
 import nbformat
+
+from command_line import tool
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 SCRIPTS = sorted(FOLDER.glob("[0-9]_*.py"))
@@ -60,7 +61,7 @@ def execute(notebook: nbformat.NotebookNode) -> None:
 
 def main(argv: Sequence[str]) -> None:
   """Executes what argv names; a cell that fails ends with status 1."""
-  parser = argparse.ArgumentParser(description=__doc__)
+  parser = tool.make_parser(__doc__, "python -m notebooks.run")
   parser.add_argument(
     "scripts", nargs="*", type=pathlib.Path, default=SCRIPTS, metavar="SCRIPT"
   )
