@@ -1,7 +1,8 @@
 """Strictness for every test: no silent promotion, no silent warning.
 
 Most of the time goes into compiling programs that run once, so LLVM compiles
-them without optimising, even in processes that tests start.
+them without optimising, even in processes that tests start. Test workers share
+the cores, so a program runs in one thread.
 """
 
 import os
@@ -13,7 +14,12 @@ from tests import linen_tools
 
 # JAX reads this later, when it first looks for devices.
 os.environ["XLA_FLAGS"] = " ".join(
-  [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
+  (
+    os.environ.get("XLA_FLAGS", ""),
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_multi_thread_eigen=false",
+  )
 ).strip()
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -14,7 +14,7 @@ SCAN = by_position(recurrent.memory_scan)
 CHUNKED = by_position(chunked.memory_chunked)
 FORMS = {"scan": SCAN} | {
   f"chunks of {size}": functools.partial(CHUNKED, chunk_size=size)
-  for size in (1, 16, 128)
+  for size in (16, 128)
 }
 LENGTHS = (5, 1, 40, 17, 8, 29)  # 100 tokens; parts of chunks, and several
 
