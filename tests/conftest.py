@@ -25,6 +25,11 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+def pytest_collection_modifyitems(items):
+  """Whole programs first: at the end, workers share what is quick."""
+  items.sort(key=lambda item: item.path.parent.name != "tests")
+
+
 @pytest.fixture
 def key() -> jax.Array:
   """A fixed random key; split it for more."""
