@@ -2,6 +2,6 @@
 
 from jaxtyping import Array, Float
 
-from nam_jax.ops.sequence import Mask as Mask  # bool [b s], True = real token
+from nam_jax.ops.masks import Mask as Mask  # bool [b s], True = real token
 
 Tokens = Float[Array, "b s d"]  # a vector for each token

@@ -34,7 +34,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from nam_jax.ops import hardware, sequence
-from nam_jax.ops.sequence import Gate, Mask, SegmentIds
+from nam_jax.ops.masks import Mask
+from nam_jax.ops.sequence import Gate, SegmentIds
 
 _CPU_SEGMENT = 4  # chunks computed at once on a CPU
 _WHOLE = 16  # the largest triangular block that is inverted in place

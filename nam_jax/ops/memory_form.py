@@ -7,7 +7,8 @@ cache. Everything else runs in chunks.
 from jaxtyping import Array, Float
 
 from nam_jax.ops import chunked, hardware, recurrent, sequence
-from nam_jax.ops.sequence import Gate, Mask, SegmentIds
+from nam_jax.ops.masks import Mask
+from nam_jax.ops.sequence import Gate, SegmentIds
 
 _CPU_WIDTH = 64  # the widest keys that a CPU runs token by token
 

@@ -12,8 +12,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from nam_jax.ops import memory, memory_form, normalize, precision, sequence
-from nam_jax.ops.sequence import Gate, Mask
+from nam_jax.ops import (
+  masks,
+  memory,
+  memory_form,
+  normalize,
+  precision,
+  sequence,
+)
+from nam_jax.ops.masks import Mask
+from nam_jax.ops.sequence import Gate
 
 
 def outer_product_attention(
@@ -56,7 +64,7 @@ def attend_all(q, k, v, mask, p_w, p_r, total=lambda M: M):
   sequence.check_heads(q, k, v, mask)
   for name, gate in (("p_r", p_r), ("p_w", p_w)):
     sequence.check_gate(name, gate, k.shape[:3])
-  M = outer_product_memory(k, sequence.hide(memory.scale(p_w, v), mask))
+  M = outer_product_memory(k, masks.hide(memory.scale(p_w, v), mask))
   return sequence.outputs(read_all(total(M), q), p_r, mask, v.dtype)
 
 

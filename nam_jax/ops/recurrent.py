@@ -18,7 +18,8 @@ from jax import lax
 from jaxtyping import Array, Float, Shaped
 
 from nam_jax.ops import sequence, undo
-from nam_jax.ops.sequence import Gate, Mask, SegmentIds
+from nam_jax.ops.masks import Mask
+from nam_jax.ops.sequence import Gate, SegmentIds
 
 _SEGMENT = 128
 

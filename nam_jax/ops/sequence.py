@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import NamedTuple, ParamSpec, TypeVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from nam_jax.ops import memory, precision
+from nam_jax.ops.masks import Mask, check_mask, hide
 
 Gate = Float[Array, "b s h"] | Float[Array, ""] | float | int
-Mask = Bool[Array, "b s"]
 SegmentIds = Int[Array, "b s"]
 
 _P = ParamSpec("_P")
@@ -78,15 +78,6 @@ def is_zero(p_e: Gate) -> bool:
   return isinstance(p_e, int | float) and p_e == 0
 
 
-def hide(
-  array: Float[Array, "b s h d"], mask: Mask | None
-) -> Float[Array, "b s h d"]:
-  """Zero at masked tokens."""
-  if mask is None:
-    return array
-  return jnp.where(mask[..., None, None], array, jnp.zeros((), array.dtype))
-
-
 def outputs(
   reads: Float[Array, "b s h v"], p_r: Gate, mask: Mask | None, dtype
 ) -> Float[Array, "b s h v"]:
@@ -126,10 +117,7 @@ def check_heads(q, k, v, mask) -> None:
       "v and k must agree in batch, sequence and heads, got"
       f" {v.shape} and {k.shape}"
     )
-  if mask is not None and mask.shape != k.shape[:2]:
-    raise ValueError(
-      f"mask must have shape {k.shape[:2]} (batch, sequence), got {mask.shape}"
-    )
+  check_mask(mask, k.shape[:2])
 
 
 def _check(q, k, v, initial_memory, mask, segment_ids) -> None:

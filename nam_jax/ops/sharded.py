@@ -21,7 +21,8 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from nam_jax.ops import memory_form, outer_product, sequence
-from nam_jax.ops.sequence import Gate, Mask
+from nam_jax.ops.masks import Mask
+from nam_jax.ops.sequence import Gate
 
 
 def outer_product_attention_sharded(

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import memory, normalize, sequence, undo
+from nam_jax.ops import masks, memory, normalize, sequence, undo
 
 Heads = Float[Array, "2 b h n"]  # the read heads, then the write heads
 Rule = Callable[[Heads, Float[Array, "b h n"]], Heads]
@@ -111,9 +111,9 @@ def tape_scan(
   """
   dtype = tape.values.dtype
   wide = Controls(*(array.astype(dtype) for array in controls))
-  x_values = sequence.hide(memory.scale(wide.p_w, wide.value), mask)
-  x_keys = sequence.hide(memory.scale(wide.p_w, wide.key), mask)
-  p_e = sequence.hide(wide.p_e[..., None], mask)
+  x_values = masks.hide(memory.scale(wide.p_w, wide.value), mask)
+  x_keys = masks.hide(memory.scale(wide.p_w, wide.key), mask)
+  p_e = masks.hide(wide.p_e[..., None], mask)
   tokens = _Tokens(
     *(_time_first(a) for a in (x_values, x_keys, wide.query, p_e)),
     actions=jnp.moveaxis(wide.actions, 2, 0),
