@@ -12,6 +12,7 @@ their own (6 GB). A target that is missing is named in one line.
 """
 
 import argparse
+import collections
 import datetime
 import json
 import os
@@ -47,9 +48,15 @@ class Figures(NamedTuple):
   def cell(self, field: str) -> str:
     """The figure as text."""
     value = getattr(self, field)
-    if field == "loops" and not self.error:
-      return " + ".join(map(_grouped, value)) or "none"
-    return "-" if value is None or self.error else _grouped(value)
+    if value is None or self.error:
+      return "-"
+    if field != "loops":
+      return _grouped(value)
+    loops = [
+      f"{count} x {trips:,}" if count > 1 else f"{trips:,}"
+      for trips, count in collections.Counter(value).items()
+    ]
+    return " + ".join(loops) or "none"
 
 
 def _grouped(value: float) -> str:
@@ -200,7 +207,8 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
       complete = False
       print(f"{target} is not available here: {error}"[:300])
-  print(as_text(found))
+  if found:
+    print(as_text(found))
   if options.json:
     if not complete or options.only or len(options.targets) < 3:
       parser.error("--json needs all programs and targets")

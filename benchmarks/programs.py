@@ -54,16 +54,24 @@ def _plain(form, **options) -> Maker:
   return make
 
 
-def _gated(form) -> Maker:
-  """A form of the memory, with a gate of each kind."""
+def _gated(form, **axes: int) -> Maker:
+  """A form of the memory with gates, each of so many axes of [b s h d].
 
-  def run(q, k, v, p_r, p_w, p_e):
-    return form(q, k, v, p_r=p_r, p_w=p_w, p_e=p_e)
+  Args:
+    form: the form.
+    axes: of each gate; `beta` is one gate for both writing and erasing.
+  """
+
+  def run(q, k, v, gates):
+    gates = dict(gates)
+    if "beta" in gates:
+      gates["p_w"] = gates["p_e"] = gates.pop("beta")
+    return form(q, k, v, **gates)
 
   def make(devices):
     place = OnOne(devices[0])
-    heads, gate = _array(FORM, place), _array(FORM[:3], place)
-    return Program(run, 3 * (heads,) + 3 * (gate,))
+    gates = {name: _array(FORM[:n], place) for name, n in axes.items()}
+    return Program(run, (*3 * [_array(FORM, place)], gates))
 
   return make
 
@@ -117,10 +125,11 @@ def _machine(layer: nn.Module) -> Maker:
 
 _HEADS, _WIDTH = FORM[2], MACHINE[2]
 _ERASE = functools.partial(nam_jax.NAMAttention, _HEADS, "erase")
+_PAPER = {"p_r": 3, "p_w": 3, "p_e": 3}
 PROGRAMS: dict[str, Maker] = {
-  "memory": _gated(nam_jax.memory),
-  "memory_chunked": _gated(nam_jax.memory_chunked),
-  "memory_scan": _gated(nam_jax.memory_scan),
+  "memory": _gated(nam_jax.memory, **_PAPER),
+  "memory_chunked": _gated(nam_jax.memory_chunked, **_PAPER),
+  "memory_scan": _gated(nam_jax.memory_scan, **_PAPER),
   "memory_sharded": _sharded(nam_jax.memory_sharded, PartitionSpec()),
   "outer_product_attention": _plain(nam_jax.outer_product_attention),
   "outer_product_attention(causal=True)": _plain(

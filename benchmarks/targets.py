@@ -167,20 +167,23 @@ def figures(
     `microseconds`, which is None where the compiler made no estimate.
   """
   lowered = jax.jit(program.task(task)).lower(*program.arguments)
-  options = dict(target.options)
+  estimates = True
   try:
-    compiled = lowered.compile(options)
+    compiled = lowered.compile(dict(target.options))
   except jax.errors.JaxRuntimeError:
-    # Without a GPU to try them on, XLA may choose tiles that do not fit.
+    # Without a GPU to try them on, XLA may choose tiles that do not fit; calls
+    # into a library have none, and no estimate either.
     if target.platform != "cuda":
       raise
-    compiled = lowered.compile({**options, "xla_gpu_enable_triton_gemm": False})
+    compiled = lowered.compile({"xla_gpu_enable_triton_gemm": False})
+    estimates = False
   found = hlo.count(compiled.as_text(), target.estimate)
+  time = found.estimate / target.per_microsecond
   return {
     "loops": found.loops,
     "operations": found.operations,
     "temporary_mib": compiled.memory_analysis().temp_size_in_bytes / 2**20,
-    "microseconds": found.estimate / target.per_microsecond or None,
+    "microseconds": time if estimates and time else None,
   }
 
 
