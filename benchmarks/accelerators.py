@@ -103,12 +103,12 @@ def as_table(found: Sequence[Figures]) -> dict[str, Any]:
   by_key = {f[:3]: f for f in found}
   columns = {
     "trips of loops": ("H100", "loops"),
-    "operations: A100": ("A100", "operations"),
-    "H100": ("H100", "operations"),
-    "v5e": ("v5e", "operations"),
-    "MiB: H100": ("H100", "temporary_mib"),
-    "estimated µs: H100": ("H100", "microseconds"),
-    "v5e ": ("v5e", "microseconds"),
+    "operations, A100": ("A100", "operations"),
+    "operations, H100": ("H100", "operations"),
+    "operations, v5e": ("v5e", "operations"),
+    "MiB, H100": ("H100", "temporary_mib"),
+    "µs, H100": ("H100", "microseconds"),
+    "µs, v5e": ("v5e", "microseconds"),
   }
   rows = []
   for name in dict.fromkeys(f.program for f in found):

@@ -177,7 +177,7 @@ def test_the_table_is_written_in_its_place(tmp_path):
   (row,) = written["mine"]["rows"]
   assert [*row] == written["mine"]["columns"]
   assert row["trips of loops"] == "2 x 3 + 5 / 2 x 3 + 5"
-  assert row["v5e"] == "- / -"
+  assert row["operations, v5e"] == "- / -"
 
 
 def test_targets_tell_their_processes_what_they_are():
