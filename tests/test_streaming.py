@@ -48,8 +48,6 @@ def make_program(name, tokens):
   # One padded token gives the state that a sequence starts with.
   nothing = jnp.zeros((x.shape[0], 1), bool)
   _, start = jax.jit(step)(variables, None, x[:, :1], nothing)
-  if name == "encoder":
-    start = start._replace(position=jnp.int32(0))
   outputs, final = linen_tools.compiled(step)(variables, None, x)
   program = nam_jax.export_step(step, variables, start, tokens[0])
   return program, np.swapaxes(outputs, 0, 1)[:, :, None], final
