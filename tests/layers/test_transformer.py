@@ -134,8 +134,15 @@ def test_a_scan_over_blocks_gives_the_same(deep, inputs):
   encoder = DEEP.clone(remat=True, scan=True)
   actual = gradient_of(encoder, stacked(variables), inputs)
   linen_tools.close(actual, (stacked(gradient), results), 1e-4)
-  names = jax.tree.structure(linen_tools.random_params(encoder, inputs))
-  assert names == jax.tree.structure(stacked(variables))
+
+
+def test_scanned_blocks_start_with_parameters_of_their_own(deep, inputs):
+  encoder = DEEP.clone(scan=True)
+  params = linen_tools.compiled(encoder.init)(jax.random.key(0), inputs)
+  assert jax.tree.structure(params) == jax.tree.structure(stacked(deep[0]))
+  blocks = params["params"]["encoderblocks"]
+  first, second = blocks["MLP_0"]["Dense_0"]["kernel"]
+  assert not np.allclose(first, second)
 
 
 def test_a_block_under_remat_takes_mask_and_train_by_position(inputs):
