@@ -60,9 +60,10 @@ class LearnedPositions(nn.Module):
       nn.initializers.normal(0.02),
       (1, self.max_len, x.shape[-1]),
     )
+    table = jnp.asarray(table, x.dtype)
     if positions is None:
-      return x + table[:, : x.shape[1]].astype(x.dtype)
-    return x + table[0, positions].astype(x.dtype)
+      return x + table[:, : x.shape[1]]
+    return x + table[0, positions]
 
 
 class MLP(nn.Module):

@@ -70,6 +70,28 @@ def test_padding_changes_no_real_output(inputs, positions):
   np.testing.assert_allclose(outputs[REAL], padded[REAL], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_continued_rows_count_real_tokens_as_positions(inputs, positions):
+  encoder = DEEP.clone(num_layers=1, positions=positions, max_len=9)
+  variables = linen_tools.random_params(encoder, inputs)
+  gaps = linen_tools.GAPS
+  length = gaps.sum(1)
+  first = np.arange(S)[None] < length[:, None]
+  spread = np.zeros((*gaps.shape, D), np.float32)
+  spread[gaps] = inputs[first]
+
+  @linen_tools.compiled
+  def both(x, spread):
+    outputs, state = encoder.apply(
+      variables, spread, None, mask=jnp.array(gaps), method="continue_from"
+    )
+    return encoder.apply(variables, x), outputs, state.position
+
+  expected, actual, position = both(inputs, spread)
+  linen_tools.close(actual[gaps], expected[first])
+  np.testing.assert_array_equal(position, length)
+
+
 def test_only_positions_tell_the_order_of_tokens(params, inputs):
   def run(encoder, x):
     return linen_tools.compiled(encoder.apply)(params, x)
