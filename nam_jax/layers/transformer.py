@@ -150,7 +150,7 @@ class TransformerEncoder(nn.Module):
     dropout_rate: on the input, after attention and inside the MLPs.
     dtype: used in the computation.
     remat: compute a block again in the backward pass, instead of keeping what
-      it computed in the forward pass.
+      it computed in the forward pass; on CPUs, XLA undoes this without scan.
     scan: compile one block and loop over the layers; their parameters are
       stacked, with the layers as first axis.
   """
@@ -171,7 +171,8 @@ class TransformerEncoder(nn.Module):
     """Encodes embedded tokens.
 
     Args:
-      x: The tokens. The position of a token is its place in the row.
+      x: The tokens. Positions are places in the row, padding included;
+        `continue_from` counts real tokens only.
       mask: True at real tokens.
       train: Whether to apply dropout.
     """

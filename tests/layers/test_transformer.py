@@ -151,6 +151,20 @@ def test_blocks_that_are_computed_again_give_the_same(deep, inputs):
   linen_tools.close(actual, expected, 1e-4)
 
 
+@pytest.mark.parametrize("scan", [False, True])
+def test_blocks_are_computed_again(inputs, scan):
+  def products(encoder):
+    def loss(variables, x):
+      return jnp.sum(encoder.apply(variables, x, train=True))
+
+    variables = linen_tools.random_params(encoder, inputs)
+    lowered = jax.jit(jax.grad(loss)).lower(variables, inputs)
+    return lowered.as_text().count("dot_general")
+
+  kept, again = (DEEP.clone(remat=remat, scan=scan) for remat in (False, True))
+  assert products(again) > products(kept)
+
+
 def test_a_scan_over_blocks_gives_the_same(deep, inputs):
   variables, (gradient, results) = deep
   encoder = DEEP.clone(remat=True, scan=True)
