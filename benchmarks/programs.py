@@ -126,8 +126,21 @@ def _machine(layer: nn.Module) -> Maker:
 _HEADS, _WIDTH = FORM[2], MACHINE[2]
 _ERASE = functools.partial(nam_jax.NAMAttention, _HEADS, "erase")
 _PAPER = {"p_r": 3, "p_w": 3, "p_e": 3}
+_FAMILY = {
+  "deltanet": {"beta": 3},
+  "gated_deltanet": {"beta": 3, "log_decay": 3},
+  "kda": {"beta": 3, "log_decay": 4},
+  "gated_deltanet2": {"p_w": 4, "p_e": 4, "log_decay": 4},
+}
 PROGRAMS: dict[str, Maker] = {
   "memory": _gated(nam_jax.memory, **_PAPER),
+  **{
+    f"memory as {name}": _gated(nam_jax.memory, **gates)
+    for name, gates in _FAMILY.items()
+  },
+  "memory as gla": _gated(
+    functools.partial(nam_jax.memory, p_e=0), log_decay=4
+  ),
   "memory_chunked": _gated(nam_jax.memory_chunked, **_PAPER),
   "memory_scan": _gated(nam_jax.memory_scan, **_PAPER),
   "memory_sharded": _sharded(nam_jax.memory_sharded, PartitionSpec()),

@@ -16,9 +16,24 @@ from tests import lowered
 
 TOKENS, CHUNK = 1024, 64
 ACCELERATORS = ("cuda", "tpu")
+
+
+def decays(q, k, v):
+  """One decay per head."""
+  return nam_jax.memory(q, k, v, log_decay=-jnp.square(k[..., 0]))
+
+
+def by_channel(q, k, v):
+  """Every gate per channel."""
+  p_w, p_e = jax.nn.sigmoid(v), jax.nn.sigmoid(k)
+  return nam_jax.memory(q, k, v, p_w=p_w, p_e=p_e, log_decay=-jnp.square(k))
+
+
 # A form, and how often the body of its longest loop runs.
 FORMS = {
   "memory": (nam_jax.memory, TOKENS // CHUNK),
+  "decays": (decays, TOKENS // CHUNK),
+  "by channel": (by_channel, TOKENS // CHUNK),
   "chunked": (nam_jax.memory_chunked, TOKENS // CHUNK),
   "causal": (
     functools.partial(nam_jax.outer_product_attention, causal=True),
@@ -86,11 +101,11 @@ def test_only_the_triangular_inverse_asks_for_exact_products(task):
 @pytest.mark.parametrize(
   ("form", "width", "p_e", "expected"),
   [
-    (nam_jax.memory, 64, 1.0, TOKENS),
-    (nam_jax.memory, 65, 1.0, TOKENS // 32),
-    (nam_jax.memory, 64, 0, TOKENS // 32),
-    (nam_jax.memory_chunked, 64, 1.0, TOKENS // 32),
-    (nam_jax.memory_scan, 65, 0, TOKENS),
+    (nam_jax.memory, 32, 1.0, TOKENS),
+    (nam_jax.memory, 33, 1.0, TOKENS // CHUNK),
+    (nam_jax.memory, 32, 0, TOKENS // CHUNK),
+    (nam_jax.memory_chunked, 32, 1.0, TOKENS // CHUNK),
+    (nam_jax.memory_scan, 33, 0, TOKENS),
   ],
 )
 def test_on_a_cpu_memory_runs_narrow_keys_that_erase_token_by_token(
