@@ -17,6 +17,7 @@ from flax import linen as nn
 from jaxtyping import Array, DTypeLike, Float, Int
 
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class EncoderState(NamedTuple):
@@ -86,12 +87,14 @@ class TransformerBlock(nn.Module):
     dropout_rate: after the attention and inside the MLP; the attention layer
       sets its own rate for the attention weights.
     dtype: used in the computation; the residual stream keeps the input's.
+    hide_padding: set padded tokens to zero first; see `SelfAttention`.
   """
 
   attention: Callable[[], nn.Module]
   mlp_dim: int
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
+  hide_padding: bool = True
 
   def __call__(
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
@@ -101,7 +104,7 @@ class TransformerBlock(nn.Module):
     def attend(layer, y):
       return layer(y, mask=mask, train=train), None
 
-    return self._apply(x, attend, train)[0]
+    return self._apply(x, mask, attend, train)[0]
 
   def continue_from(
     self,
@@ -114,12 +117,19 @@ class TransformerBlock(nn.Module):
     """(outputs, memory), if the attention layer has this method too."""
 
     def attend(layer, y):
+      if not hasattr(layer, "continue_from"):
+        raise ValueError(
+          f"{type(layer).__name__} keeps no memory to continue from;"
+          " NAMAttention in mode 'causal' or 'erase' does"
+        )
       return layer.continue_from(y, memory, mask=mask, train=train)
 
-    return self._apply(x, attend, train)
+    return self._apply(x, mask, attend, train)
 
   @nn.compact
-  def _apply(self, x, attend, train):
+  def _apply(self, x, mask, attend, train):
+    masks.check_mask(mask, x.shape[:2])
+    x = masks.hide(x, mask) if self.hide_padding else x
     y = nn.LayerNorm(dtype=self.dtype)(x)
     y, memory = attend(self.attention(), y)
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
@@ -140,6 +150,7 @@ class TransformerEncoder(nn.Module):
     max_len: longest sequence; None for no limit. Learned positions need one.
     dropout_rate: on the input, after attention and inside the MLPs.
     dtype: used in the computation.
+    hide_padding: set padded tokens to zero first; see `SelfAttention`.
   """
 
   attention: Callable[[], nn.Module]
@@ -149,6 +160,7 @@ class TransformerEncoder(nn.Module):
   max_len: int | None = None
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
+  hide_padding: bool = True
 
   def __call__(
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
@@ -204,6 +216,7 @@ class TransformerEncoder(nn.Module):
         self.mlp_dim,
         self.dropout_rate,
         self.dtype,
+        self.hide_padding,
         name=f"encoderblock_{layer}",
       )
       x, memory = apply(block, x, memory)

@@ -4,6 +4,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float, Int
 
 from nam_jax.layers.shapes import Mask
+from nam_jax.ops import masks
 
 
 class Transducer(nn.Module):
@@ -30,7 +31,9 @@ class Transducer(nn.Module):
       mask: True at real tokens, False at padding.
       train: Whether to apply dropout (needs the rng `dropout`).
     """
+    masks.check_mask(mask, inputs.shape)
     x = nn.Embed(self.vocab_size, self.emb_dim, name="embedding")(inputs)
+    x = masks.hide(x, mask)
     x = nn.LayerNorm(name="norm")(x)
     x = self.core(x, mask=mask, train=train)
     return nn.Dense(self.vocab_size, name="logits")(x)
