@@ -40,6 +40,7 @@ NAMES = [
   "UniversalTransformer",
   "__version__",
   "export_step",
+  "generate",
   "linear_attention",
   "linear_attention_fn",
   "memory",
