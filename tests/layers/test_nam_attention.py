@@ -10,6 +10,7 @@ import pytest
 from nam_jax.layers.nam_attention import NAMAttention
 from nam_jax.layers.nam_heads import NAMState
 from nam_jax.layers.nam_settings import MODES
+from nam_jax.layers.self_attention import SelfAttention
 from nam_jax.layers.transformer import TransformerEncoder
 from tests import linen_tools
 from tests.agreement import Random, assert_agree
@@ -94,6 +95,15 @@ def test_initial_gates_are_the_given_probabilities():
   for name, expected in (("write_gate", 0.9), ("erase_gate", 0.2)):
     actual = 1 / (1 + np.exp(-p[name]["bias"]))
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+def test_parameters_start_as_those_of_softmax_attention():
+  x, fields = jnp.zeros((1, 3, 8)), {"num_heads": 2, "use_bias": True}
+  params, expected = (
+    linen_tools.compiled(layer(**fields).init)(jax.random.key(0), x)
+    for layer in (NAMAttention, SelfAttention)
+  )
+  jax.tree.map(np.testing.assert_array_equal, params, expected)
 
 
 @pytest.mark.parametrize("mode", MODES)
