@@ -39,7 +39,7 @@ from nam_jax.ops.tape import (
   rewind,
 )
 from nam_jax.ops.tensor import TensorMemory
-from nam_jax.streaming import export_step
+from nam_jax.streaming import export_step, generate
 from nam_jax.version import __version__
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
   "UniversalTransformer",
   "__version__",
   "export_step",
+  "generate",
   "linear_attention",
   "linear_attention_fn",
   "memory",

@@ -38,9 +38,13 @@ CASES = {
     {"mask": jnp.ones((2, 4), bool)},
     r"mask must have shape \(2, 5\) .* got \(2, 4\)",
   ),
+  "additive mask": (
+    {"mask": jnp.zeros((2, 5))},
+    r"mask must be boolean, True at real tokens, got float32; for an additive",
+  ),
   "write gate": (
     {"p_w": jnp.ones((2, 5))},
-    r"p_w must be a scalar or have shape \(2, 5, 3\) .* got \(2, 5\)",
+    r"p_w must .* shape \(2, 5, 3\) or \(2, 5, 3, 4\) .* got \(2, 5\)",
   ),
   "read gate": (
     {"p_r": jnp.ones((2, 5, 1))},
@@ -50,7 +54,12 @@ CASES = {
   "read probability": ({"p_r": -0.1}, r"p_r must lie in \[0, 1\], got -0.1"),
 }
 SCAN_CASES = CASES | {
-  "erase probability": ({"p_e": 2}, r"p_e must lie in \[0, 1\], got 2"),
+  "erase probability": ({"p_e": 3}, r"p_e must lie in \[0, 2\], got 3"),
+  "decay": ({"log_decay": 0.5}, r"log_decay must be zero or less, got 0.5"),
+  "erase key": (
+    {"erase_key": jnp.zeros((2, 5, 3, 5))},
+    r"erase_key and k must agree, got \(2, 5, 3, 5\) and \(2, 5, 3, 4\)",
+  ),
   "memory": (
     {"initial_memory": jnp.zeros((2, 3, 4, 5))},
     r"initial_memory must have shape \(2, 3, 4, 4\) .* got \(2, 3, 4, 5\)",

@@ -25,6 +25,7 @@ ROOMS = {
   "nam_jax.models": "nam_jax.ops nam_jax.layers nam_jax.baselines"
   f" nam_jax.spelling | {NETWORKS}",
   "nam_jax.training": "nam_jax.spelling nam_jax.version",
+  "nam_jax.streaming": f"nam_jax.ops | {ARRAYS}",
   "nam_jax": f"| {NETWORKS} matplotlib",
   "command_line": LIBRARY,
   "data_files": f"{LIBRARY} command_line",

@@ -42,6 +42,7 @@ NAMES = [
   "UniversalTransformer",
   "__version__",
   "export_step",
+  "generate",
   "linear_attention",
   "linear_attention_fn",
   "memory",

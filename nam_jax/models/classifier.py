@@ -9,6 +9,7 @@ from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
 
 from nam_jax.layers.shapes import Mask
+from nam_jax.ops import masks
 
 POOLS = ("CLS", "MEAN", "SUM", "FLATTEN")
 
@@ -75,7 +76,8 @@ class TokenEncoder(nn.Module):
     if self.causal:  # replaces the first padding token
       x = jnp.pad(x, ((0, 0), (0, 1), (0, 0)))
       mask = jnp.pad(mask, ((0, 0), (0, 1)))
-      here = jnp.arange(x.shape[1])[None] == _last_real(mask)[:, None] + 1
+      last = masks.last_real(mask)
+      here = jnp.arange(x.shape[1])[None] == last[:, None] + 1
       return jnp.where(here[..., None], token, x), mask | here
     token = jnp.broadcast_to(token, (len(x), 1, self.emb_dim))
     real = mask[:, :1] if self.zero_is_padding else jnp.ones((len(x), 1), bool)
@@ -88,7 +90,7 @@ class TokenEncoder(nn.Module):
     if self.pool == "CLS":
       if not self.causal:
         return x[:, 0]
-      last = jnp.maximum(_last_real(mask), 0)[:, None, None]
+      last = jnp.maximum(masks.last_real(mask), 0)[:, None, None]
       return jnp.take_along_axis(x, last, axis=1)[:, 0]
     if not self.zero_is_padding:
       x = jnp.where(mask[..., None], x, 0)
@@ -101,11 +103,6 @@ class TokenEncoder(nn.Module):
       return total / x.shape[1]
     count = jnp.maximum(jnp.sum(mask, axis=1, keepdims=True), 1)
     return total / count.astype(x.dtype)
-
-
-def _last_real(mask):
-  """Position of the last real token [b], -1 if there is none."""
-  return jnp.max(jnp.where(mask, jnp.arange(mask.shape[1])[None], -1), axis=1)
 
 
 class Classifier(nn.Module):

@@ -196,7 +196,8 @@ def _step_back(mix, carry, token):
   T = undo.settle(T, (-u_values, w_head))
   dr_head = undo.along(T, d_read) + w_head * undo.dot(u_values, d_read)
   G = undo.settle(dT, (d_read, r_head))
-  dx_values, dw_head, d_old = undo.back(T, G, u_values, w_head, tokens.p_e)
+  dx_values, dw_head, d_old = undo.back(G, u_values, w_head, tokens.p_e)
+  dw_head = dw_head + undo.along(T, d_old)
   dT = undo.add(G, (d_old, w_head))
 
   K = undo.settle(K, (-u_keys, w_head))
