@@ -44,8 +44,8 @@ def table(
   """Parameters that start at these rates; from tokens of this width, if any."""
 
   def start(key, shape, dtype):
-    del key  # nothing is random
-    return jnp.asarray(np.log(np.expm1(rates)), dtype).reshape(shape)
+    del key, shape  # nothing is random
+    return jnp.asarray(np.log(np.expm1(rates)), dtype)
 
   bias = parameters.Parameter(rates.shape, start)
   if tokens is None:
