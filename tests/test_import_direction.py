@@ -20,6 +20,7 @@ ROOMS = {
   "nam_jax.__init__": "nam_jax",
   "nam_jax.ops": f"| {ARRAYS}",
   "nam_jax.layers": f"nam_jax.ops | {NETWORKS}",
+  "nam_jax.nnx": f"nam_jax.ops nam_jax.layers | {NETWORKS}",
   "nam_jax.baselines": f"nam_jax.ops nam_jax.layers | {NETWORKS}",
   "nam_jax.models": "nam_jax.ops nam_jax.layers nam_jax.baselines"
   f" nam_jax.spelling | {NETWORKS}",

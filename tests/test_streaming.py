@@ -19,12 +19,14 @@ from tests.agreement import Random, assert_agree
 B, S, D = 2, 7, 8
 ERASE = functools.partial(nam_jax.NAMAttention, num_heads=2, mode="erase")
 ENCODER = nam_jax.TransformerEncoder(ERASE, num_layers=2, mlp_dim=16)
+DELTA = functools.partial(ERASE, **nam_jax.PRESETS["gated_deltanet2"])
 
 # Each with the name of the state that it takes; None: `continue_from`.
 MODELS = {
   "causal": (nam_jax.NAMAttention(2, "causal"), None),
   "erase": (ERASE(), None),
   "encoder": (ENCODER, None),
+  "gated_deltanet2": (ENCODER.clone(attention=DELTA, scan=True), None),
   "lsam": (nam_jax.LSAM(D, 2), "initial_state"),
   "lstm": (nam_jax.LSTM(D), "initial_state"),
   "nam_tm": (nam_jax.NAMTuringMachine(2), "initial_tape"),

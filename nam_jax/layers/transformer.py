@@ -22,6 +22,7 @@ from flax import linen as nn
 from jaxtyping import Array, DTypeLike, Float, Int
 
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class EncoderState(NamedTuple):
@@ -96,12 +97,14 @@ class TransformerBlock(nn.Module):
     dropout_rate: after the attention and inside the MLP; the attention layer
       sets its own rate for the attention weights.
     dtype: used in the computation; the residual stream keeps the input's.
+    hide_padding: set padded tokens to zero first; see `SelfAttention`.
   """
 
   attention: Callable[[], nn.Module]
   mlp_dim: int
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
+  hide_padding: bool = True
 
   def __call__(
     self, x: Tokens, mask: Mask | None = None, train: bool = False
@@ -111,7 +114,7 @@ class TransformerBlock(nn.Module):
     def attend(layer, y):
       return layer(y, mask=mask, train=train), None
 
-    return self._apply(x, attend, train)[0]
+    return self._apply(x, mask, attend, train)[0]
 
   def continue_from(
     self,
@@ -123,12 +126,19 @@ class TransformerBlock(nn.Module):
     """(outputs, memory), if the attention layer has this method too."""
 
     def attend(layer, y):
+      if not hasattr(layer, "continue_from"):
+        raise ValueError(
+          f"{type(layer).__name__} keeps no memory to continue from;"
+          " NAMAttention in mode 'causal' or 'erase' does"
+        )
       return layer.continue_from(y, memory, mask=mask, train=train)
 
-    return self._apply(x, attend, train)
+    return self._apply(x, mask, attend, train)
 
   @nn.compact
-  def _apply(self, x, attend, train):
+  def _apply(self, x, mask, attend, train):
+    masks.check_mask(mask, x.shape[:2])
+    x = masks.hide(x, mask) if self.hide_padding else x
     y = nn.LayerNorm(dtype=self.dtype)(x)
     y, memory = attend(self.attention(), y)
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
@@ -153,6 +163,7 @@ class TransformerEncoder(nn.Module):
       it computed in the forward pass; on CPUs, XLA undoes this without scan.
     scan: compile one block and loop over the layers; their parameters are
       stacked, with the layers as first axis.
+    hide_padding: set padded tokens to zero first; see `SelfAttention`.
   """
 
   attention: Callable[[], nn.Module]
@@ -164,6 +175,7 @@ class TransformerEncoder(nn.Module):
   dtype: DTypeLike | None = None
   remat: bool = False
   scan: bool = False
+  hide_padding: bool = True
 
   def __call__(
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
@@ -238,6 +250,7 @@ class TransformerEncoder(nn.Module):
       self.mlp_dim,
       self.dropout_rate,
       self.dtype,
+      self.hide_padding,
     )
     if self.remat:
       apply = nn.remat(apply, prevent_cse=not self.scan)

@@ -4,6 +4,8 @@ The network of the Long Range Arena: embedding, encoder, pooling, and a head of
 dense layers. Attention comes in with the encoder.
 """
 
+import math
+
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
@@ -55,8 +57,10 @@ class TokenEncoder(nn.Module):
     self, inputs: Int[Array, "b s"], mask: Mask, *, train: bool = False
   ) -> Float[Array, "b e"]:
     """One vector per sequence; mask is True at real tokens."""
+    masks.check_mask(mask, inputs.shape)
     if self.zero_is_padding:
       mask = inputs > 0
+    inputs = masks.hide(inputs, mask)  # an id out of range is NaN, embedded
     x = nn.Embed(
       self.vocab_size,
       self.emb_dim,
@@ -88,14 +92,16 @@ class TokenEncoder(nn.Module):
 
   def _pooled(self, x, mask):
     if self.pool == "CLS":
+      if not x.shape[1]:
+        raise ValueError("classifier_pool='CLS' pools a token, but s = 0")
       if not self.causal:
         return x[:, 0]
       last = jnp.maximum(masks.last_real(mask), 0)[:, None, None]
       return jnp.take_along_axis(x, last, axis=1)[:, 0]
     if not self.zero_is_padding:
-      x = jnp.where(mask[..., None], x, 0)
+      x = masks.hide(x, mask)
     if self.pool == "FLATTEN":
-      return x.reshape(len(x), -1)
+      return x.reshape(len(x), math.prod(x.shape[1:]))
     total = jnp.sum(x, axis=1)
     if self.pool == "SUM":
       return total
@@ -130,12 +136,14 @@ class Classifier(nn.Module):
     train: bool = False,
   ) -> Float[Array, "b y"]:
     """Logits; dropout in training needs the rng `dropout`."""
-    b = len(inputs)
-    inputs, mask = (x.reshape(-1, x.shape[-1]) for x in (inputs, mask))
+    b, *n, _ = inputs.shape
+    inputs, mask = (
+      x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) for x in (inputs, mask)
+    )
     x = self.tokens(inputs, mask, train=train)
     if self.pool_norm:
       x = nn.BatchNorm(not train, momentum=0.9, name="pool_norm")(x)
-    x = x.reshape(b, -1)
+    x = x.reshape(b, math.prod(n) * x.shape[-1])
     for layer, width in enumerate(self.hidden):
       name = f"mlp{layer + 1}" if layer else "mlp"  # the benchmark's names
       x = nn.relu(nn.Dense(width, name=name)(x))

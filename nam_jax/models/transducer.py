@@ -9,6 +9,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float, Int
 
 from nam_jax.layers.shapes import Mask
+from nam_jax.ops import masks
 
 
 class Transducer(nn.Module):
@@ -38,7 +39,7 @@ class Transducer(nn.Module):
     def apply(x):
       return self.core(x, mask=mask, train=train), None
 
-    return self._transduce(inputs, apply)[0]
+    return self._transduce(inputs, mask, apply)[0]
 
   def continue_from(
     self,
@@ -60,11 +61,13 @@ class Transducer(nn.Module):
     def apply(x):
       return self.core.continue_from(x, state, mask=mask, train=train)
 
-    return self._transduce(inputs, apply)
+    return self._transduce(inputs, mask, apply)
 
   @nn.compact
-  def _transduce(self, inputs, apply):
+  def _transduce(self, inputs, mask, apply):
+    masks.check_mask(mask, inputs.shape)
     x = nn.Embed(self.vocab_size, self.emb_dim, name="embedding")(inputs)
+    x = masks.hide(x, mask)
     x = nn.LayerNorm(name="norm")(x)
     x, state = apply(x)
     return nn.Dense(self.vocab_size, name="logits")(x), state

@@ -12,16 +12,16 @@ Decay multiplies the entries of A and P by what is left of write j at token i,
 the rows of Q and E by what is left of M there, the rows of K by what is left of
 them in M', and M by what is left of it in M' (ops/decay.py).
 
-With W = T E, only M' = M - M (W^T K) + (T X)^T K waits for the chunk before;
-everything else is computed for all chunks of a segment at once: the whole
-sequence on an accelerator, on a CPU as many chunks as fit into the cache. With
-nothing to erase E = A = 0, T = I, and this is causal outer-product attention.
+Only U = T X - (T E) M^T and M' wait for the chunk before, so everything else is
+computed for all chunks of a segment at once: the whole sequence on an
+accelerator, on a CPU as many chunks as fit into the cache. With nothing to
+erase E = A = 0, T = I, and this is causal outer-product attention.
 
 The gradient, also by hand: with dR given and G = dM' from the chunk after,
 
   dU = P^T dR + K G^T,  dX = T^T dU,  dA = -tril(dX U^T),  dP = tril(dR U^T)
   dQ = dR M + dP K,     dK = U G + dP^T Q + dA^T E,        dE = dA K - dX M
-  dM = G - G (K^T W) + dR^T Q - (P^T dR)^T W
+  dM = G + dR^T Q - dX^T E
 
 The log decay l_t multiplies whatever is written before t and read at t or
 later. Of that, D_t = q dq + e de - k dk is what ends at t less what starts at
@@ -48,7 +48,7 @@ from nam_jax.ops.masks import Mask
 from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
 _SIZE = 64  # tokens in a chunk
-_CPU_CHUNKS = 64  # chunks of all heads computed at once on a CPU
+_CPU_CHUNKS = 128  # chunks of all heads computed at once on a CPU
 
 
 @sequence.gates_by_name
@@ -204,49 +204,39 @@ def _make_cut(size: int, s: int, heads: int) -> _Cut:
 
 
 class _Chunks(NamedTuple):
-  """What both passes need of chunks; r is Q alone, or Q and E."""
+  """What both passes need of the chunks of a segment."""
 
-  rows: Float[Array, "z b h r c k"]
+  Q: Float[Array, "z b h c k"]
   K: Float[Array, "z b h c k"]
+  E: Float[Array, "z b h c k"] | None
   log_decay: Float[Array, "z b h c d"] | None
-  start: Float[Array, "z b h r c k"]  # rows as they meet the memory before
-  end: Float[Array, "z b h c k"]  # K as it is left in the memory after
-  to_start: Float[Array, "z b h c d"] | None  # factors of the two; None: one
-  to_end: Float[Array, "z b h c d"] | None
-  through: Float[Array, "z b h 1 d"] | None  # what is left of the memory
+  to_start: Float[Array, "z b h c d"] | None  # what is left of M at a token
+  to_end: Float[Array, "z b h c d"] | None  # and of a write in M'
+  through: Float[Array, "z b h 1 d"] | None  # and of M in M'; None: all
   same: Bool[Array, "z b 1 c c"] | None  # packed: tokens of one sequence
   old: Bool[Array, "z b 1 c 1"] | None  # that of the memory before
 
-  @property
-  def erases(self) -> bool:
-    return self.rows.shape[-3] == 2
-
-  def scores(self, rows, K, precision=triangular.EXACT):
-    """P and A; with decay, P without its diagonal."""
+  def scores(self, rows, K, diagonal=-1, precision=triangular.EXACT):
+    """A, or P with its diagonal = 0; with decay always without."""
     if self.log_decay is not None:
       S = decay.decayed_scores(rows, K, self.log_decay, precision)
     else:
-      S = triangular.scores(rows, K, precision)
-      c = S.shape[-1]
-      lower = jnp.stack([jnp.tri(c, k=-r, dtype=bool) for r in range(2)])
-      lower = lower[(None,) * (S.ndim - 3)][..., : S.shape[-3], :, :]
-      S = jnp.where(lower, S, 0)
-    return (
-      S if self.same is None else jnp.where(self.same[..., None, :, :], S, 0)
-    )
+      S = jnp.matmul(rows, _transpose(K), precision=precision)
+      S = jnp.tril(S, diagonal)
+    return S if self.same is None else jnp.where(self.same, S, 0)
 
   def own(self):
     """With decay, the diagonal of P: what tokens read of their own write."""
-    return jnp.sum(self.rows[..., 0, :, :] * self.K, axis=-1, keepdims=True)
+    return jnp.sum(self.Q * self.K, axis=-1, keepdims=True)
 
 
 def _prepare(cut: _Cut, q, k, e, log_decay, part, i) -> _Chunks:
-  K = cut.take(k, i)
-  rows = [cut.take(array, i) for array in (q, e) if array is not None]
-  rows = jnp.stack(rows, axis=-3)
+  Q, K, E, log_decay = (
+    None if array is None else cut.take(array, i)
+    for array in (q, k, e, log_decay)
+  )
   to_start = to_end = through = same = old = None
   if log_decay is not None:
-    log_decay = cut.take(log_decay, i)
     *_, whole = decay.levels(log_decay)
     up_to, after = whole.up_to[..., 0, :, :], whole.after[..., 0, :, :]
     to_start, to_end = jnp.exp(up_to), jnp.exp(after)
@@ -260,11 +250,7 @@ def _prepare(cut: _Cut, q, k, e, log_decay, part, i) -> _Chunks:
     to_start = _hide(old, to_start, K)
     to_end = _hide(last, to_end, K)
     through = _hide(old[..., -1:, :], through, K[..., -1:, :])
-  start = rows if to_start is None else rows * to_start[..., None, :, :]
-  end = K if to_end is None else K * to_end
-  return _Chunks(
-    rows, K, log_decay, start, end, to_start, to_end, through, same, old
-  )
+  return _Chunks(Q, K, E, log_decay, to_start, to_end, through, same, old)
 
 
 def _hide(mask, factor, like):
@@ -272,6 +258,10 @@ def _hide(mask, factor, like):
   if factor is None:
     factor = jnp.ones_like(like[..., :1])
   return jnp.where(mask, factor, 0)
+
+
+def _times(factor, array):
+  return array if factor is None else factor * array
 
 
 def _transpose(array):
@@ -283,27 +273,22 @@ def _forward(cut, precision, q, k, x, e, log_decay, M, part):
 
   def segment(M, i, _):
     chunks = _prepare(cut, q, k, e, log_decay, part, i)
+    Q, K, E = chunks[:3]
     X, T, W = cut.take(x, i), None, None
-    S = chunks.scores(chunks.rows, chunks.K)
-    Y = X
-    if chunks.erases:
-      T = triangular.unit_triangular_inverse(S[..., 1, :, :])
-      Y = product(T, jnp.concatenate([X, chunks.start[..., 1, :, :]], axis=-1))
-      X, W = jnp.split(Y, [X.shape[-1]], axis=-1)
-    writes = product(_transpose(Y), chunks.end)
-    new, erased = jnp.split(writes, [X.shape[-1]], axis=-2)
+    P = chunks.scores(Q, K, 0)
+    if E is not None:
+      T = triangular.unit_triangular_inverse(chunks.scores(E, K))
+      X, W = product(T, X), product(T, _times(chunks.to_start, E))
 
     def chunk(M, operands):
-      new, erased, through = operands
-      kept = M if through is None else through * M
-      kept = kept - product(M, erased) if chunks.erases else kept
-      return kept + new, M
+      U, W, K, through = operands
+      U = U if W is None else U - product(W, _transpose(M))
+      return _times(through, M) + product(_transpose(U), K), (M, U)
 
-    M, starts = lax.scan(chunk, M, (new, erased, chunks.through))
-    past = _transpose(starts)
-    U = X if W is None else X - product(W, past)
-    reads = product(chunks.start[..., 0, :, :], past)
-    reads = reads + product(S[..., 0, :, :], U)
+    operands = (X, W, _times(chunks.to_end, K), chunks.through)
+    M, (starts, U) = lax.scan(chunk, M, operands)
+    reads = product(_times(chunks.to_start, Q), _transpose(starts))
+    reads = reads + product(P, U)
     reads = reads if log_decay is None else reads + chunks.own() * U
     return M, (reads, (T, U, starts))
 
@@ -319,73 +304,61 @@ def _backward(cut, precision, residuals, gradients):
   def segment(G, i, saved):
     T, U, starts = saved
     chunks = _prepare(cut, q, k, e, log_decay, part, i)
-    dR, Q = cut.take(d_reads, i), chunks.start[..., 0, :, :]
-    P = chunks.scores(chunks.rows[..., :1, :, :], chunks.K)[..., 0, :, :]
-    dU = product(_transpose(P), dR)
+    Q, K, E = chunks[:3]
+    dR, W = cut.take(d_reads, i), None
+    dU = product(_transpose(chunks.scores(Q, K, 0)), dR)
     dU = dU if log_decay is None else dU + chunks.own() * dR
-    new, erased = product(_transpose(dR), Q), None
-    if chunks.erases:
-      W = product(T, chunks.start[..., 1, :, :])
-      new = new - product(_transpose(dU), W)
-      erased = product(_transpose(chunks.end), W)
+    if E is not None:
+      W = product(T, _times(chunks.to_start, E))
 
     def chunk(G, operands):
-      new, erased, through = operands
-      kept = G if through is None else through * G
-      kept = kept if erased is None else kept - product(G, erased)
-      return kept + new, G
+      dU, dR, Q, K, W, U, through, M = operands
+      dU, dK = dU + product(K, _transpose(G)), product(U, G)
+      G = _times(through, G) + product(_transpose(dR), Q)
+      G = G if W is None else G - product(_transpose(dU), W)
+      passing = None if log_decay is None else jnp.sum(M * G, -2, keepdims=True)
+      return G, (dU, dK, passing)
 
-    before, ends = lax.scan(
-      chunk, G, (new, erased, chunks.through), reverse=True
-    )
-    dX = dU + product(chunks.end, _transpose(ends))
-    H = [dR]
-    if chunks.erases:
+    Q_start, K_end = _times(chunks.to_start, Q), _times(chunks.to_end, K)
+    operands = (dU, dR, Q_start, K_end, W, U, chunks.through, starts)
+    G, (dX, dK, passing) = lax.scan(chunk, G, operands, reverse=True)
+
+    def pull(rows, diagonal, gradient):
+      """Gradients of rows and K, from those of reads of the rows."""
+      form = functools.partial(
+        chunks.scores, diagonal=diagonal, precision=precision
+      )
+      _, to_operands = jax.vjp(form, rows, K)
+      d_rows, d_columns = to_operands(product(gradient, _transpose(U)))
+      past = product(gradient, starts)
+      return d_rows + _times(chunks.to_start, past), d_columns
+
+    dQ, d_read = pull(Q, 0, dR)
+    dK, dE, dl = _times(chunks.to_end, dK) + d_read, None, None
+    if E is not None:
       dX = product(_transpose(T), dX)
-      H.append(-dX)
-    d_rows, dK, dl = _arcs(
-      chunks, product, jnp.stack(H, axis=-3), U, starts, before, ends, precision
-    )
-    dQ, *dE = jnp.split(d_rows, d_rows.shape[-3], axis=-3)
-    dE = dE[0][..., 0, :, :] if dE else None
-    return before, (dQ[..., 0, :, :], dK, dX, dE, dl)
+      dE, d_erased = pull(E, -1, -dX)
+      dK = dK + d_erased
+    if log_decay is not None:
+      dl = _decay_gradient(chunks, dQ, dK, dE, passing)
+      own = jnp.sum(dR * U, axis=-1, keepdims=True)
+      dQ, dK = dQ + own * K, dK + own * Q
+    return G, (dQ, dK, dX, dE, dl)
 
   dM, grads = cut.loop(segment, dM, saved, reverse=True)
   return *jax.tree.map(cut.join, grads), dM
 
 
-def _arcs(chunks, product, H, U, starts, before, ends, precision):
-  """Gradients of rows, keys and decays, from H = [dR; -dX].
-
-  `before` and `ends` are the gradients of the memories before the first chunk
-  and after each.
-  """
-  *lead, r, c, v = H.shape
-  flat = H.reshape(*lead, r * c, v)
-  dS = product(flat, _transpose(U)).reshape(*lead, r, c, c)
-  _, pull = jax.vjp(
-    functools.partial(chunks.scores, precision=precision), chunks.rows, chunks.K
-  )
-  d_rows, dK = pull(dS)
-  d_start = product(flat, starts).reshape(d_rows.shape)
-  d_end = product(U, ends)
-  if chunks.to_start is not None:
-    d_start = d_start * chunks.to_start[..., None, :, :]
-    d_end = d_end * chunks.to_end
-  d_rows, dK = d_rows + d_start, dK + d_end
-  if chunks.log_decay is None:
-    return d_rows, dK, None
-  D = jnp.sum(chunks.rows * d_rows, axis=-3) - chunks.K * dK
-  passing = jnp.concatenate([before[None], ends[:-1]]) * starts
-  passing = jnp.sum(passing, axis=-2, keepdims=True)
+def _decay_gradient(chunks, dQ, dK, dE, passing):
+  """The gradient of log decays; `passing` is sum_v M dM at chunks' starts."""
+  D = chunks.Q * dQ - chunks.K * dK
+  D = D if dE is None else D + chunks.E * dE
   if chunks.log_decay.shape[-1] == 1:
     D, passing = (jnp.sum(a, axis=-1, keepdims=True) for a in (D, passing))
+  c = D.shape[-2]
   earlier = jnp.tri(c, k=-1, dtype=bool)[(None,) * (D.ndim - 2)]
   if chunks.same is not None:
     earlier = earlier & chunks.same
     passing = jnp.where(chunks.old, passing, 0)
   earlier = jnp.broadcast_to(earlier, (*D.shape[:-1], c)).astype(D.dtype)
-  dl = passing - triangular.exact_product(earlier, D)
-  own = jnp.sum(H[..., 0, :, :] * U, axis=-1, keepdims=True)
-  d_rows = d_rows.at[..., 0, :, :].add(own * chunks.K)
-  return d_rows, dK + own * chunks.rows[..., 0, :, :], dl
+  return passing - triangular.exact_product(earlier, D)

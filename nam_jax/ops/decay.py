@@ -58,23 +58,26 @@ def between(log_decay: Float[Array, "*z c 1"]) -> Float[Array, "*z c c"]:
 
 
 def decayed_scores(
-  rows: Float[Array, "*z r c k"],
+  rows: Float[Array, "*z c k"],
   columns: Float[Array, "*z c k"],
   log_decay: Float[Array, "*z c d"],
   precision: lax.PrecisionLike,
-) -> Float[Array, "*z r c c"]:
+) -> Float[Array, "*z c c"]:
   """sum_k rows_ik columns_jk exp(l_(j+1)k + ... + l_ik) for j < i, or 0."""
   if log_decay.shape[-1] == 1:
-    left = between(log_decay)[..., None, :, :]
-    return triangular.scores(rows, columns, precision) * left
+    products = jnp.matmul(
+      rows, jnp.swapaxes(columns, -1, -2), precision=precision
+    )
+    return products * between(log_decay)
   *halves, _ = levels(log_decay)
   scores = jnp.zeros((*rows.shape[:-1], 1, 1), rows.dtype)
   for up_to, after in halves:
-    n, block = up_to.shape[-3:-1]
-    lower = rows.reshape(*rows.shape[:-2], n // 2, 2, block, -1)[..., 1, :, :]
-    lower = lower * jnp.exp(up_to[..., 1::2, :, :])[..., None, :, :, :]
-    upper = columns.reshape(*columns.shape[:-2], n // 2, 2, block, -1)
-    upper = upper[..., 0, :, :] * jnp.exp(after[..., 0::2, :, :])
-    below = triangular.scores(jnp.moveaxis(lower, -4, -3), upper, precision)
-    scores = triangular.join_blocks(scores, jnp.moveaxis(below, -3, -4))
+    *lead, n, block, _ = up_to.shape
+    shape = (*lead, n // 2, 2, block, rows.shape[-1])
+    lower = rows.reshape(shape)[..., 1, :, :]
+    lower = lower * jnp.exp(up_to[..., 1::2, :, :])
+    upper = columns.reshape(shape)[..., 0, :, :]
+    upper = upper * jnp.exp(after[..., 0::2, :, :])
+    below = jnp.matmul(lower, jnp.swapaxes(upper, -1, -2), precision=precision)
+    scores = triangular.join_blocks(scores, below)
   return scores[..., 0, :, :]

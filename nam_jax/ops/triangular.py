@@ -18,18 +18,6 @@ def exact_product(
   return jnp.matmul(left, right, precision=EXACT)
 
 
-def scores(
-  rows: Float[Array, "*z r i k"],
-  columns: Float[Array, "*z j k"],
-  precision: lax.PrecisionLike,
-) -> Float[Array, "*z r i j"]:
-  """Products of all rows with all columns."""
-  *lead, r, i, k = rows.shape
-  rows = rows.reshape(*lead, r * i, k)
-  scores = jnp.matmul(rows, jnp.swapaxes(columns, -1, -2), precision=precision)
-  return scores.reshape(*lead, r, i, columns.shape[-2])
-
-
 def diagonal_blocks(
   A: Float[Array, "*z c c"], block: int
 ) -> Float[Array, "*z n {block} {block}"]:
