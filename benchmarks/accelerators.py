@@ -14,8 +14,10 @@ their own (6 GB). A target that is missing is named in one line.
 import argparse
 import collections
 import datetime
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -65,28 +67,37 @@ def _grouped(value: float) -> str:
 
 
 def compile_for(target: str, chosen: Sequence[str]) -> Iterator[Figures]:
-  """Compiles in a process of its own.
+  """Compiles in processes of their own: a new one after every crash.
 
   Raises:
     OSError: if the target is not available; the text says why.
   """
-  command = [sys.executable, "-m", "benchmarks.targets", target, *chosen]
-  with (
-    tempfile.TemporaryFile("w+") as log,
-    subprocess.Popen(
-      command,
-      cwd=_ROOT,
-      env=targets.environment(target, os.environ),
-      stdout=subprocess.PIPE,
-      stderr=log,
-      text=True,
-    ) as process,
-  ):
-    for line in process.stdout or ():
-      yield Figures(target, **json.loads(line))
-    if process.wait():
+  jobs = list(itertools.product(chosen, programs.TASKS))
+  while jobs:
+    with tempfile.TemporaryFile("w+") as log:
+      with _start(target, jobs, log) as process:
+        for line in process.stdout or ():
+          yield Figures(target, **json.loads(line))
+          jobs.pop(0)
       log.seek(0)
-      raise OSError((log.read().strip().splitlines() or ["no message"])[-1])
+      lines = log.read().strip().splitlines() or ["no message"]
+    if process.returncode > 0:
+      raise OSError(lines[-1])
+    if process.returncode < 0:
+      fatal = [line for line in lines if re.match(r"F\d{4} ", line)]
+      why = f"the compiler crashed: {(fatal or lines)[0]}"
+      yield Figures(target, *jobs.pop(0), error=why)
+
+
+def _start(target, jobs, log):
+  return subprocess.Popen(
+    [sys.executable, "-m", "benchmarks.targets", target, json.dumps(jobs)],
+    cwd=_ROOT,
+    env=targets.environment(target, os.environ),
+    stdout=subprocess.PIPE,
+    stderr=log,
+    text=True,
+  )
 
 
 def as_text(found: Sequence[Figures]) -> str:
@@ -195,26 +206,27 @@ def main(argv: Sequence[str]) -> int:
   if not chosen:
     known = ", ".join(programs.PROGRAMS)
     parser.error(f"no program contains {options.only!r}; there are {known}")
-  found, complete = [], True
+  found, missing = [], []
   for target in options.targets:
     try:
       for figures in compile_for(target, chosen):
         found.append(figures)
         print(f"{target}: {figures.program}, {figures.task}", file=sys.stderr)
-        if figures.error:
-          complete = False
-          print(f"not compiled for {target}: {figures.error}"[:300])
     except OSError as error:
-      complete = False
+      missing.append(target)
       print(f"{target} is not available here: {error}"[:300])
+  failed = [f for f in found if f.error]
+  for f in failed:
+    line = f"{f.program}, {f.task}, not compiled for {f.target}: {f.error}"
+    print(line[:300])
   if found:
     print(as_text(found))
   if options.json:
-    if not complete or options.only or len(options.targets) < 3:
+    if missing or options.only or len(options.targets) < len(targets.TARGETS):
       parser.error("--json needs all programs and targets")
     write_table(options.json, "accelerators", as_table(found))
     print(f"written to {options.json}; `make pages` updates the pages")
-  return int(not complete)
+  return int(bool(missing or failed))
 
 
 if __name__ == "__main__":

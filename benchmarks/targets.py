@@ -1,10 +1,11 @@
 """Compiles for a GPU or TPU that this machine need not have.
 
-  python -m benchmarks.targets H100 memory LSAM
+  python -m benchmarks.targets H100 '[["memory", "forward"]]'
 
 Prints one line of JSON for each program and task; nothing is executed. The
-process must be new: what it compiles for is set in its environment, and libtpu
-allows one process at a time. `python -m benchmarks.accelerators` starts it.
+process must be new: what it compiles for is set in its environment, libtpu
+allows one process at a time, and a compiler may crash.
+`python -m benchmarks.accelerators` starts it.
 """
 
 import json
@@ -187,20 +188,19 @@ def figures(
   }
 
 
-def main(name: str, chosen: Sequence[str]) -> None:
-  """Compiles the chosen programs for one target."""
+def main(name: str, jobs: Sequence[tuple[str, str]]) -> None:
+  """Compiles pairs of programs and tasks for one target."""
   target = TARGETS[name]
   devices = target.devices()
-  for each in chosen:
-    program = programs.PROGRAMS[each](devices)
-    for task in programs.TASKS:
-      line = {"program": each, "task": task}
-      try:
-        line |= figures(target, program, task)
-      except Exception as error:  # the others may still compile
-        line["error"] = str(error).strip().splitlines()[0]
-      print(json.dumps(line), flush=True)
+  for program, task in jobs:
+    line = {"program": program, "task": task}
+    made = programs.PROGRAMS[program](devices)
+    try:
+      line |= figures(target, made, task)
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
+      line["error"] = str(error).strip().splitlines()[0]
+    print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":
-  main(sys.argv[1], sys.argv[2:])
+  main(sys.argv[1], json.loads(sys.argv[2]))

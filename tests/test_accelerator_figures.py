@@ -1,8 +1,11 @@
 """`make accelerators` compiles everything public, and counts rightly."""
 
 import inspect
+import itertools
 import json
 import re
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -139,6 +142,35 @@ def test_a_missing_target_is_one_line_and_the_others_go_on(monkeypatch, capsys):
     for target in ("A100", "H100")
     for task in programs.TASKS
   ]
+
+
+def test_a_crash_costs_one_program(monkeypatch):
+  """The processes are replaced; the first one compiles once, then crashes."""
+  code = """
+import json, os, sys
+for program, task in json.loads(sys.argv[1]):
+  if (program, task) == ("b", "forward"):
+    for line in ("W1118 warns", "F1118 is fatal", "a trace"):
+      print(line, file=sys.stderr, flush=True)
+    os.abort()
+  print(json.dumps({"program": program, "task": task}), flush=True)
+"""
+
+  def start(target, jobs, log):
+    return subprocess.Popen(
+      [sys.executable, "-c", code, json.dumps(jobs)],
+      stdout=subprocess.PIPE,
+      stderr=log,
+      text=True,
+    )
+
+  monkeypatch.setattr(accelerators, "_start", start)
+  found = list(accelerators.compile_for("H100", ["a", "b"]))
+  crash = "the compiler crashed: F1118 is fatal"
+  assert [f[1:3] for f in found] == list(
+    itertools.product(["a", "b"], programs.TASKS)
+  )
+  assert [f.error for f in found] == [None, None, crash, None]
 
 
 def test_a_process_that_fails_says_why():
