@@ -158,6 +158,9 @@ PROGRAMS: dict[str, Maker] = {
   "NAMAttention": _attention(nam_jax.NAMAttention(_HEADS)),
   'NAMAttention("causal")': _attention(nam_jax.NAMAttention(_HEADS, "causal")),
   'NAMAttention("erase")': _attention(_ERASE()),
+  'NAMAttention(**PRESETS["gated_deltanet2"])': _attention(
+    nam_jax.NAMAttention(_HEADS, **nam_jax.PRESETS["gated_deltanet2"])
+  ),
   "SelfAttention": _attention(nam_jax.SelfAttention(_HEADS)),
   "TransformerEncoder": _attention(
     nam_jax.TransformerEncoder(_ERASE, num_layers=2, mlp_dim=512)
