@@ -118,17 +118,18 @@ def _step(memory, token):
   u = x - p_e * old
   # M' q = M q + u (k . q) does not have to wait for M'.
   read = undo.at(M, q) + u * undo.dot(k, q)
-  return undo.add(M, (u, k)), (read, old)
+  return memory.add(M, (u, k)), (read, old)
 
 
 def _step_back(carry, token):
-  M, gradient = carry
+  memory, gradient = carry
   q, k, u, p_e, d_read = token
-  M = undo.settle(M, (-u, k))
+  M = undo.settle(memory, (-u, k))
   dq = undo.along(M, d_read) + k * undo.dot(u, d_read)
   G = undo.settle(gradient, (d_read, q))
-  dx, dk, d_old = undo.back(M, G, u, k, p_e)
-  return (undo.add(M), undo.add(G, (d_old, k))), (dq, dk, dx)
+  dx, dk, d_old = undo.back(G, u, k, p_e)
+  dk = dk + undo.along(M, d_old)
+  return (memory.add(M), gradient.add(G, (d_old, k))), (dq, dk, dx)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5,))
@@ -158,7 +159,7 @@ def _scan_backward(reverse, residuals, gradients):
 
   def segment(dM, operands):
     *tokens, M = operands
-    start = (undo.add(M), undo.pending(dM))
+    start = (undo.pending(M, 0), undo.pending(dM))
     (_, gradient), grads = lax.scan(
       _step_back, start, tuple(tokens), reverse=not reverse
     )

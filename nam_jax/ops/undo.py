@@ -1,8 +1,4 @@
-"""Writes that can be undone: the inner loop of every recurrence.
-
-A write M' = M + u k^T is undone by subtracting it again. So the hand-written
-backward passes carry one memory back to the start instead of storing one per
-token.
+"""Rank-one writes, M' = M + u k^T: the inner loop of every recurrence.
 
 An outer product that a step computes is left pending and added at the start of
 the next one. This is only for speed: if it were added at once, XLA would fuse
@@ -10,12 +6,12 @@ the computation of u and k into the product and repeat it for every element of
 the memory.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
-
-from nam_jax.ops import hardware
 
 Column = Float[Array, "b h v"]
 Row = Float[Array, "b h k"]
@@ -26,28 +22,40 @@ Product = tuple[Column, Row]
 class Pending(NamedTuple):
   """A memory to which the products column row^T are still to be added.
 
-  The rows of the memory are cut into g pieces of w. On a CPU w = 4 where the
-  rows are short: LLVM unrolls loops of 16 or 32 and then does not vectorise
-  them, which makes the sum three times as slow.
+  The rows of the memory may be cut into g pieces of w, see `for_platform`.
   """
 
   M: Float[Array, "b h v g w"]
   products: tuple[Product, ...]
 
-
-def add(M: Memory, *products: Product) -> Pending:
-  """M + sum of column row^T, to be carried to the next step."""
-  *lead, k = M.shape
-  cut = k % 16 == 0 and hardware.on_cpu()
-  w = 4 if cut else max(1, k)
-  return Pending(M.reshape(*lead, k // w, w), products)
+  def add(self, M: Memory, *products: Product) -> "Pending":
+    """M + sum of column row^T, cut as this one, for the next step."""
+    return Pending(M.reshape(self.M.shape), products)
 
 
-def pending(M: Memory, products: int = 1) -> Pending:
+def for_platform(run, k: int, *operands):
+  """run(cut, *operands), where cut says whether to cut rows of width k.
+
+  On a CPU pieces of four are faster where the rows are short: LLVM unrolls
+  loops of 16 or 32 and then does not vectorise them, which makes the sum three
+  times as slow. What counts is the platform that the program is compiled for.
+  """
+  if k == 0 or k % 16:
+    return run(False, *operands)
+  return lax.platform_dependent(
+    *operands,
+    cpu=functools.partial(run, True),
+    default=functools.partial(run, False),
+  )
+
+
+def pending(M: Memory, products: int = 1, *, cut: bool = False) -> Pending:
   """M with nothing to add yet, for a loop with so many products per step."""
   *lead, v, k = M.shape
   column, row = (jnp.zeros_like(M, shape=(*lead, d)) for d in (v, k))
-  return add(M, *[(column, row)] * products)
+  w = 4 if cut else max(1, k)
+  M = M.reshape(*lead, v, k // w, w)
+  return Pending(M, ((column, row),) * products)
 
 
 def settle(memory: Pending, *products: Product) -> Memory:
@@ -60,40 +68,26 @@ def settle(memory: Pending, *products: Product) -> Memory:
 
 
 def back(
-  M: Memory, G: Memory, u: Column, k: Row, p_e: Float[Array, "b h 1"]
+  G: Memory, u: Column, k: Row, p_e: Float[Array, "b h 1"], *late: Product
 ) -> tuple[Column, Row, Column]:
   """The gradient of a write M' = M + u k^T with u = x - p_e M k.
 
   Args:
-    M: The memory before the write.
-    G: The gradient of M'.
+    G: The gradient of M', but for the late products column row^T.
     u: What was added along the key.
     k: The key.
     p_e: The erase probability.
+    *late: What G lacks.
 
   Returns:
-    The gradients of x and k, and the column d of G + d k^T, the gradient of M.
-    That of p_e is -dot(gradient of x, M k).
+    The gradient of x; that of k, but for M^T d; and d, the column of G + d k^T,
+    which is the gradient of M. That of p_e is -dot(gradient of x, M k).
   """
-  du = at(G, k)
-  d_old = -p_e * du
-  return du, along(G, u) + along(M, d_old), d_old
-
-
-def back_late(
-  M: Memory,
-  G: Memory,
-  late: Product,
-  u: Column,
-  k: Row,
-  p_e: Float[Array, "b h 1"],
-) -> tuple[Column, Row, Column]:
-  """`back` for the gradient G + column row^T, of a late product."""
-  column, row = late
-  du = at(G, k) + column * dot(row, k)
-  d_old = -p_e * du
-  dk = along(G, u) + row * dot(column, u) + along(M, d_old)
-  return du, dk, d_old
+  du, dk = at(G, k), along(G, u)
+  for column, row in late:
+    du = du + column * dot(row, k)
+    dk = dk + row * dot(column, u)
+  return du, dk, -p_e * du
 
 
 def dot(

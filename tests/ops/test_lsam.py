@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import plain
 from nam_jax.ops import lsam
-from tests.agreement import Random, assert_agree
+from tests.agreement import Random, assert_agree, in_float64
 
 
 def operands(b=3, s=11, h=2, v=4, d=5, seed=0):
@@ -33,7 +33,7 @@ def total(scan, *args):
 
 @pytest.mark.parametrize(
   ("reverse", "masked", "s"),
-  [(False, False, 11), (False, True, 11), (True, True, 11), (True, False, 1)],
+  [(False, False, 11), (False, True, 11), (True, True, 37), (True, False, 1)],
 )
 def test_equals_the_plain_scan(reverse, masked, s):
   args = operands(s=s)
@@ -53,6 +53,24 @@ def test_a_long_sequence_keeps_its_gradient():
     run = jax.grad(functools.partial(total, module.lsam_scan), 0, True)
     grads.append(jax.jit(run)(*args)[0])
   assert_agree(*grads, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e6])
+def test_a_spike_costs_the_tokens_before_it_no_digits(size):
+  x, *others = operands(s=39)
+  args = (x.at[:, 20].multiply(size), *others)
+
+  def loss(scan, *args):
+    return jnp.sum(jnp.sin(scan(*args)[0][:, :20]))
+
+  def gradients(module, args):
+    loss_of = functools.partial(loss, module.lsam_scan)
+    return jax.device_get(jax.jit(jax.grad(loss_of, range(5)))(*args))
+
+  actual = gradients(lsam, args)
+  with jax.enable_x64(True):
+    expected = gradients(plain, in_float64(args))
+  assert_agree(actual, expected, 1e-5)
 
 
 def test_bfloat16_input_is_accumulated_in_float32():
