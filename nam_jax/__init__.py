@@ -7,7 +7,9 @@ from nam_jax.layers.attention_fn import linear_attention_fn, nam_attention_fn
 from nam_jax.layers.lsam import LSAM, LSAMCell
 from nam_jax.layers.lstm import LSTM
 from nam_jax.layers.nam_attention import NAMAttention
+from nam_jax.layers.nam_heads import NAMState
 from nam_jax.layers.nam_tm import NAMTuringMachine
+from nam_jax.layers.presets import PRESETS
 from nam_jax.layers.self_attention import SelfAttention
 from nam_jax.layers.transformer import (
   EncoderState,
@@ -37,7 +39,7 @@ from nam_jax.ops.tape import (
   rewind,
 )
 from nam_jax.ops.tensor import TensorMemory
-from nam_jax.streaming import export_step
+from nam_jax.streaming import export_step, generate
 from nam_jax.version import __version__
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
   "LSAM",
   "LSTM",
   "NO_OP",
+  "PRESETS",
   "RIGHT",
   "TRANSITIONS",
   "DNCCell",
@@ -55,6 +58,7 @@ __all__ = [
   "LSAMState",
   "LSTMAttention",
   "NAMAttention",
+  "NAMState",
   "NAMTuringMachine",
   "SelfAttention",
   "Tape",
@@ -65,6 +69,7 @@ __all__ = [
   "UniversalTransformer",
   "__version__",
   "export_step",
+  "generate",
   "linear_attention",
   "linear_attention_fn",
   "memory",

@@ -1,7 +1,10 @@
-"""Exports a trained causal model as a file that runs token by token.
+"""Runs a trained causal model token by token, here or from a file.
 
 All such a model remembers of earlier tokens is its state, whose size is fixed.
 So the millionth token takes as much time and memory as the first.
+
+`generate` continues prompts with the model's own predictions. `export_step`
+writes the model to a file:
 
   def apply(variables, memory, token):
     return layer.apply(variables, token, memory, method="continue_from")
@@ -26,7 +29,67 @@ from typing import Any
 import jax
 import jax.export
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, Int
+
+from nam_jax.ops import masks
+
+
+@functools.partial(jax.jit, static_argnames=("apply", "num_tokens"))
+def generate(
+  apply: Callable[..., tuple[Array, Any]],
+  variables: Any,
+  prompts: Int[Array, "b s"],
+  num_tokens: int,
+  *,
+  mask: masks.Mask | None = None,
+  temperature: ArrayLike | None = None,
+  key: Array | None = None,
+) -> Int[Array, "b n"]:
+  """Continues prompts, token by token, with what a language model predicts.
+
+  One compiled program reads the prompts and generates. It is compiled again
+  for another `apply`, another `num_tokens` or other shapes.
+
+  Args:
+    apply: apply(variables, state, tokens [b s], mask=None) -> (logits [b s y],
+      state), for instance by `continue_from` of a model; state is None at the
+      start. Define it once, outside of loops.
+    variables: The weights.
+    prompts: Token ids, at least one real one in each row.
+    num_tokens: How many tokens to generate, n.
+    mask: True at real tokens, for prompts of different lengths; padding may
+      stand on either side.
+    temperature: Divides the logits before a token is drawn at random. By
+      default, each token is the likeliest one.
+    key: A random key; needed with a temperature.
+
+  Returns:
+    The tokens generated, without the prompts.
+  """
+  if (temperature is None) != (key is None):
+    raise ValueError(
+      "drawing tokens needs both a temperature and a key, taking the likeliest"
+      " ones needs neither"
+    )
+
+  def step(carry, key):
+    logits, state = carry
+    if key is not None:  # argmax(l / t + gumbel) = argmax(l + t gumbel)
+      noise = jax.random.gumbel(key, logits.shape, logits.dtype)
+      logits = logits + jnp.asarray(temperature, logits.dtype) * noise
+    token = jnp.argmax(logits, axis=-1).astype(prompts.dtype)
+    logits, state = apply(variables, state, token[:, None])
+    return (logits[:, -1], state), token
+
+  logits, state = apply(variables, None, prompts, mask=mask)
+  if mask is None:
+    logits = logits[:, -1]
+  else:
+    last = masks.last_real(mask)[:, None, None]
+    logits = jnp.take_along_axis(logits, last, axis=1)[:, 0]
+  keys = None if key is None else jax.random.split(key, num_tokens)
+  _, tokens = jax.lax.scan(step, (logits, state), keys, length=num_tokens)
+  return tokens.T
 
 
 def export_step(

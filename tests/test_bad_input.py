@@ -3,13 +3,19 @@
 Under pytest, jaxtyping would report most of these first, so it is switched off.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import jaxtyping
 import pytest
 
 import nam_jax
+from nam_jax.baselines import temporal_latent
+from nam_jax.baselines.efficient import local, longformer
+from nam_jax.models import attentions, registry
 
+NOT_BOOLEAN = "mask must be boolean, True at real tokens, got float32; for an"
 X = jnp.zeros((2, 5, 3, 4))
 GATE = jnp.ones((2, 5, 3))
 
@@ -38,9 +44,13 @@ CASES = {
     {"mask": jnp.ones((2, 4), bool)},
     r"mask must have shape \(2, 5\) .* got \(2, 4\)",
   ),
+  "additive mask": (
+    {"mask": jnp.zeros((2, 5))},
+    r"mask must be boolean, True at real tokens, got float32; for an additive",
+  ),
   "write gate": (
     {"p_w": jnp.ones((2, 5))},
-    r"p_w must be a scalar or have shape \(2, 5, 3\) .* got \(2, 5\)",
+    r"p_w must .* shape \(2, 5, 3\) or \(2, 5, 3, 4\) .* got \(2, 5\)",
   ),
   "read gate": (
     {"p_r": jnp.ones((2, 5, 1))},
@@ -50,7 +60,12 @@ CASES = {
   "read probability": ({"p_r": -0.1}, r"p_r must lie in \[0, 1\], got -0.1"),
 }
 SCAN_CASES = CASES | {
-  "erase probability": ({"p_e": 2}, r"p_e must lie in \[0, 1\], got 2"),
+  "erase probability": ({"p_e": 3}, r"p_e must lie in \[0, 2\], got 3"),
+  "decay": ({"log_decay": 0.5}, r"log_decay must be zero or less, got 0.5"),
+  "erase key": (
+    {"erase_key": jnp.zeros((2, 5, 3, 5))},
+    r"erase_key and k must agree, got \(2, 5, 3, 5\) and \(2, 5, 3, 4\)",
+  ),
   "memory": (
     {"initial_memory": jnp.zeros((2, 3, 4, 5))},
     r"initial_memory must have shape \(2, 3, 4, 4\) .* got \(2, 3, 4, 5\)",
@@ -75,6 +90,73 @@ def test_outer_product_attention_names_the_wrong_argument(causal, case):
   arguments = {"q": X, "k": X, "v": X, **change}
   with pytest.raises(ValueError, match=message):
     nam_jax.outer_product_attention(**arguments, causal=causal)
+
+
+SOFTMAX = functools.partial(nam_jax.SelfAttention, 2)
+SIZES = {"emb_dim": 8, "num_heads": 2, "num_layers": 1, "mlp_dim": 8}
+LAYERS = {
+  "softmax": SOFTMAX(),
+  "efficient": longformer.LongformerAttention(2),
+  "block": nam_jax.TransformerBlock(SOFTMAX, 8),
+  "universal": nam_jax.UniversalTransformer(SOFTMAX, 2, 8),
+  "lstm": nam_jax.LSTMAttention(),
+  "latent": temporal_latent.TemporalLatentEncoder(2, 8, 8),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_refuse_an_additive_mask(name):
+  x, mask = jnp.zeros((2, 5, 8)), jnp.array([[0.0] * 3 + [-1e9] * 2] * 2)
+  with pytest.raises(ValueError, match=NOT_BOOLEAN):
+    LAYERS[name].init(jax.random.key(0), x, mask=mask)
+
+
+@pytest.mark.parametrize("is_pair", [False, True])
+def test_classifiers_refuse_an_additive_mask(is_pair):
+  model = attentions.make_classifier(
+    *("linear", {}),
+    **(SIZES | {"qkv_dim": 8, "max_len": 5}),
+    vocab_size=9,
+    num_classes=2,
+    is_pair=is_pair,
+  )
+  inputs = jnp.zeros((2, 2, 5) if is_pair else (2, 5), jnp.int32)
+  with pytest.raises(ValueError, match=NOT_BOOLEAN):
+    model.init(jax.random.key(0), inputs, inputs.astype(float))
+
+
+def test_transducers_refuse_an_additive_mask():
+  model = registry.make_model("transformer", 9, **SIZES, max_len=5)
+  inputs = jnp.zeros((2, 5), jnp.int32)
+  with pytest.raises(ValueError, match=NOT_BOOLEAN):
+    model.init(jax.random.key(0), inputs, inputs.astype(float))
+
+
+@pytest.mark.parametrize(
+  "attention",
+  [
+    nam_jax.nam_attention_fn,
+    nam_jax.linear_attention_fn,
+    local.local_attention_fn(),
+  ],
+  ids=["nam", "linear", "local"],
+)
+def test_attention_functions_refuse_an_additive_mask(attention):
+  with pytest.raises(ValueError, match=NOT_BOOLEAN):
+    attention(X, X, X, mask=jnp.zeros((2, 1, 1, 5)))
+
+
+@pytest.mark.parametrize(
+  ("change", "message"),
+  [
+    ({"mask": jnp.zeros((2, 5))}, NOT_BOOLEAN),
+    ({"key_mask": jnp.zeros((2, 5))}, "key_" + NOT_BOOLEAN),
+    ({"mask": jnp.ones((2, 4), bool)}, r"mask must have shape \(2, 5\)"),
+  ],
+)
+def test_linear_attention_names_the_wrong_mask(change, message):
+  with pytest.raises(ValueError, match=message):
+    nam_jax.linear_attention(X, X, X, **change)
 
 
 def test_segment_ids_of_another_shape_are_refused():

@@ -20,10 +20,12 @@ ROOMS = {
   "nam_jax.__init__": "nam_jax",
   "nam_jax.ops": f"| {ARRAYS}",
   "nam_jax.layers": f"nam_jax.ops | {NETWORKS}",
+  "nam_jax.nnx": f"nam_jax.ops nam_jax.layers | {NETWORKS}",
   "nam_jax.baselines": f"nam_jax.ops nam_jax.layers | {NETWORKS}",
   "nam_jax.models": "nam_jax.ops nam_jax.layers nam_jax.baselines"
   f" nam_jax.spelling | {NETWORKS}",
   "nam_jax.training": "nam_jax.spelling nam_jax.version",
+  "nam_jax.streaming": f"nam_jax.ops | {ARRAYS}",
   "nam_jax": f"| {NETWORKS} matplotlib",
   "command_line": LIBRARY,
   "data_files": f"{LIBRARY} command_line",

@@ -36,7 +36,7 @@ build_meta.build_wheel("wheels")
 
 # What users import into their own models, and nothing that only an experiment
 # needs: data sets, the paper's numbers, pages and scripts are outside.
-ROOMS = {"baselines", "layers", "models", "ops", "training"}
+ROOMS = {"baselines", "layers", "models", "nnx", "ops", "training"}
 FILES = {"__init__.py", "spelling.py", "streaming.py", "version.py", "viz.py"}
 EXPERIMENTS = re.compile(r"cifar|imdb|omniglot|imagenet|glyphs|palin|\bfib\b")
 

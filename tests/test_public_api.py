@@ -27,8 +27,10 @@ NAMES = [
   "LSTM",
   "LSTMAttention",
   "NAMAttention",
+  "NAMState",
   "NAMTuringMachine",
   "NO_OP",
+  "PRESETS",
   "RIGHT",
   "SelfAttention",
   "TRANSITIONS",
@@ -40,6 +42,7 @@ NAMES = [
   "UniversalTransformer",
   "__version__",
   "export_step",
+  "generate",
   "linear_attention",
   "linear_attention_fn",
   "memory",
@@ -64,6 +67,9 @@ LAYERS = {
   "nam_bidirectional": nam_jax.NAMAttention(2),
   "nam_causal": nam_jax.NAMAttention(2, "causal"),
   "nam_erase": nam_jax.NAMAttention(2, "erase"),
+  "nam_both_ways": nam_jax.NAMAttention(
+    2, bidirectional=True, **nam_jax.PRESETS["gated_deltanet2"]
+  ),
   "linen_nam": nn.MultiHeadDotProductAttention(
     num_heads=2, attention_fn=nam_jax.nam_attention_fn
   ),

@@ -6,6 +6,7 @@ from jaxtyping import DTypeLike
 
 from nam_jax.layers import lstm, self_attention
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class LSTMAttention(nn.Module):
@@ -31,6 +32,8 @@ class LSTMAttention(nn.Module):
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
   ) -> Tokens:
     """Encodes embedded tokens; padding never changes a real output."""
+    masks.check_mask(mask, x.shape[:2])
+    x = masks.hide(x, mask)
     d = x.shape[-1]
     features = self.features or d // 2
     dropout = nn.Dropout(self.dropout_rate, deterministic=not train)

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, DTypeLike, Float
 from nam_jax.baselines.efficient import blocks
 from nam_jax.layers import checks, self_attention, transformer
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class CrossBlock(nn.Module):
@@ -47,6 +48,8 @@ class CrossBlock(nn.Module):
   ) -> Tokens:
     """x after attending once to the real tokens of the context."""
     norm = functools.partial(nn.LayerNorm, dtype=self.dtype)
+    masks.check_mask(context_mask, context.shape[:2], "context_mask")
+    context = masks.hide(context, context_mask)
     if context_mask is not None:
       context_mask = context_mask[:, None, None]  # [b 1 1 t]
     y = nn.MultiHeadDotProductAttention(
@@ -135,12 +138,14 @@ class TemporalLatentEncoder(nn.Module):
         f"sequence of {s} tokens is longer than max_len={self.max_len}"
       )
     c = min(self.block_size, s)
-    mask = blocks.split(blocks.real_tokens(mask, x), c)
+    mask = blocks.real_tokens(mask, x)
+    x, mask = masks.hide(x, mask), blocks.split(mask, c)
     if self.use_global_pos_encoding:
       x = self._add_positions(x, self.max_len)
     x = blocks.split(x, c)
     if not self.use_global_pos_encoding:
-      each = self._add_positions(x.reshape(-1, c, d), self.block_size)
+      each = x.reshape(b * x.shape[1], c, d)
+      each = self._add_positions(each, self.block_size)
       x = each.reshape(x.shape)
     x = nn.Dropout(self.dropout_rate)(x, deterministic=not train)
     scan = nn.scan(

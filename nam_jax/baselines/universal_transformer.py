@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, DTypeLike, Float
 
 from nam_jax.layers import transformer
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class Halting(NamedTuple):
@@ -97,6 +98,8 @@ class UniversalTransformer(nn.Module):
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
   ) -> Tokens:
     """Encodes embedded tokens; padding never changes a real output."""
+    masks.check_mask(mask, x.shape[:2])
+    x = masks.hide(x, mask)
     b, s, d = x.shape
     position = transformer.sinusoids(jnp.arange(s, dtype=jnp.float32), d)
     time = jnp.arange(self.num_steps, dtype=jnp.float32)

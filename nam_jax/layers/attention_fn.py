@@ -8,6 +8,9 @@ decides the cost:
   None, or [b 1 1 t]   hides keys; the cost is linear in the sequence length
   [b 1|h s t]          any pattern, exact, by all pairs of tokens: quadratic
 
+Keys and values that no query may see, and queries that may see no key, can hold
+anything, NaN included.
+
 Neither has attention weights. Dropout therefore drops what a token writes, for
 every reader; a bias, which is added to weights, is an error.
 """
@@ -19,7 +22,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
-from nam_jax.ops import linear_attention, normalize, outer_product
+from nam_jax.ops import linear_attention, masks, normalize, outer_product
 
 AttentionFn = Callable[..., Float[Array, "b s h v"]]
 
@@ -52,6 +55,8 @@ def make_attention_fn(all_pairs: AttentionFn, by_memory: AttentionFn):
       if given is not None:
         raise ValueError(f"{name} is not supported here, got {given!r}")
     del module  # where flax's own function records its attention weights
+    if mask is not None:
+      masks.check_mask(mask, mask.shape)
     if dtype is not None:
       query, key, value = (a.astype(dtype) for a in (query, key, value))
     if dropout_rate > 0 and not deterministic:
@@ -60,9 +65,13 @@ def make_attention_fn(all_pairs: AttentionFn, by_memory: AttentionFn):
       if mask is not None:
         mask = jnp.broadcast_to(mask[:, 0, 0], key.shape[:2])
       return by_memory(query, key, value, mask, is_causal)
+    (b, s), t = query.shape[:2], key.shape[1]
+    mask = jnp.broadcast_to(mask, (b, mask.shape[1], s, t))
     if is_causal:
-      mask = mask & jnp.tril(jnp.ones(mask.shape[-2:], bool))[None, None]
-    return all_pairs(query, key, value, mask)
+      mask = mask & jnp.tri(s, t, dtype=bool)[None, None]
+    seen, sees = jnp.any(mask, axis=(1, 2)), jnp.any(mask, axis=(1, 3))
+    key, value = masks.hide(key, seen), masks.hide(value, seen)
+    return all_pairs(masks.hide(query, sees), key, value, mask)
 
   return attention_fn
 
@@ -82,8 +91,7 @@ def _nam_all_pairs(query, key, value, mask):
 
 
 def _nam_by_memory(query, key, value, key_mask, causal):
-  if key_mask is not None:
-    value = jnp.where(key_mask[..., None, None], value, 0)
+  key, value = masks.hide(key, key_mask), masks.hide(value, key_mask)
   if causal:
     return outer_product.outer_product_attention(query, key, value, causal=True)
   M = outer_product.outer_product_memory(key, value)

@@ -8,6 +8,7 @@ from jaxtyping import Array, DTypeLike, Float
 
 from nam_jax.layers import checks
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class AttentionLayer(nn.Module):
@@ -22,6 +23,9 @@ class AttentionLayer(nn.Module):
     dropout_rate: applied to the attention weights, unless noted otherwise.
     use_bias: whether the projections have biases.
     dtype: used in the computation.
+    hide_padding: set padded tokens to zero first, so that they may hold
+      anything, NaN included. Without it they attend from what they hold, as in
+      the Long Range Arena, where means include their outputs.
   """
 
   num_heads: int
@@ -30,12 +34,16 @@ class AttentionLayer(nn.Module):
   dropout_rate: float = 0.0
   use_bias: bool = False
   dtype: DTypeLike | None = None
+  hide_padding: bool = True
 
   @nn.compact
   def __call__(
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
   ) -> Tokens:
     """Attends from every token to real tokens, where the mask is True."""
+    masks.check_mask(mask, x.shape[:2])
+    if self.hide_padding:
+      x = masks.hide(x, mask)
     return self.join_heads(self.attend(x, mask, train), x.shape[-1])
 
   def attend(self, x, mask, train):

@@ -10,124 +10,95 @@ Every head writes its tokens to a memory matrix and reads it:
 
 All three take time linear in the sequence length. The last two can also run
 token by token, from the memory they return.
+
+Decay, gates per channel, a convolution, and a norm and gate of the outputs turn
+the last two into other models of today: see `nam_jax.layers.presets`.
 """
 
-import math
-
-import jax
-import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Float
 
-from nam_jax.layers.attention_layer import AttentionLayer
+from nam_jax.layers import nam_heads, nam_settings, parameters
+from nam_jax.layers.nam_heads import State
 from nam_jax.layers.shapes import Mask, Tokens
-from nam_jax.ops import memory_form, normalize, outer_product
-
-MODES = ("bidirectional", "causal", "erase")
 
 
-class NAMAttention(AttentionLayer):
+class NAMAttention(nn.Module, nam_settings.Settings):
   """Multi-head self-attention by a memory that is written and read.
 
   Call interface and parameters (`query`, `key`, `value`, `out`) are those of
-  `SelfAttention`, so it fits into `TransformerBlock`.
+  `SelfAttention`, so it fits into `TransformerBlock`. The plain form, without
+  the settings after `dtype`, is the paper's.
 
   Attributes:
     num_heads: number of heads, one memory each.
     mode: "bidirectional", "causal" or "erase"; see the module's docstring.
     initial_write: write probability before training, in mode "erase".
     initial_erase: erase probability before training, in mode "erase".
-    dropout_rate: applied to what the heads read.
-    dtype: used in the projections; memories are float32 or wider.
     mean_writes: write each of n real tokens with probability 1 / n, so that
       the memory is their mean and reads do not grow with the length; only in
       mode "bidirectional", and not in the paper.
+    qkv_dim: width of all heads together; the input's by default.
+    dropout_rate: applied to what the heads return.
+    use_bias: whether the projections have biases.
+    dtype: used in the projections; memories are float32 or wider.
+    bidirectional: run the second half of the heads from the last token to the
+      first, in modes "causal" and "erase"; there is then no memory to
+      continue from.
+    gates: "head", one write and one erase probability per head, or "channel",
+      one per value channel to write and one per key channel to erase.
+    tied_gates: write and erase with the same probability.
+    max_erase: the largest erase probability, and with tied_gates also the
+      largest write probability. Beyond 1, up to 2, an erase turns around what
+      the key held, which some state tracking needs.
+    decay: how a memory fades before each write: None (it does not), one decay
+      per "head", or one per key "channel"; see `nam_jax.layers.decay`.
+    decay_from: "token", computed from each token; "learned", a constant that
+      is trained; or "fixed", RetNet's 1 - 2^(-5 - h) for head h.
+    convolution: width of a short causal convolution over queries, keys and
+      values, with SiLU after it; published models have 4. None for none.
+    output_norm: divide what each head returns by its root mean square.
+    output_gate: multiply it by a "sigmoid" or "silu" gate of the token; None
+      for no gate.
   """
 
-  mode: str = "bidirectional"
-  initial_write: float = 0.5
-  initial_erase: float = 0.5
-  mean_writes: bool = False
-
   def __post_init__(self):
-    if self.mode not in MODES:
-      raise ValueError(f"mode must be one of {MODES}, got {self.mode!r}")
-    for name in ("initial_write", "initial_erase"):
-      if not 0 < getattr(self, name) < 1:
-        raise ValueError(
-          f"{name} must lie between 0 and 1, got {getattr(self, name)}"
-        )
-    if self.mean_writes and self.mode != "bidirectional":
-      raise ValueError(
-        f"mean_writes needs mode='bidirectional', got {self.mode!r}"
-      )
+    self.check()
     super().__post_init__()
 
-  @nn.compact
+  def __call__(
+    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+  ) -> Tokens:
+    """Attends from every token to real tokens, where the mask is True."""
+    return self._attend(x, None, mask, train)[0]
+
   def continue_from(
     self,
     x: Tokens,
-    memory: Float[Array, "b h v k"] | None,
+    memory: State | None,
     *,
     mask: Mask | None = None,
     train: bool = False,
-  ) -> tuple[Tokens, Float[Array, "b h v k"]]:
-    """Continues where an earlier call stopped; not in mode "bidirectional".
+  ) -> tuple[Tokens, State]:
+    """Continues where an earlier call stopped; in one direction only.
 
     Args:
       x: The tokens that follow.
-      memory: What the earlier call returned; None starts a sequence.
+      memory: What the earlier call returned; None starts a sequence. With a
+        convolution this is a `NAMState`: the memory [b h v k], and the last
+        queries, keys and values that are still to be mixed.
       mask: True at real tokens. The others write nothing and read zero.
       train: Whether to apply dropout.
 
     Returns:
       The outputs, and the memory to continue from.
     """
-    if self.mode == "bidirectional":
-      raise ValueError("mode='bidirectional' has no memory to continue from")
-    read, memory = self._read(x, memory, mask, train)
-    return self.join_heads(read, x.shape[-1]), memory
+    self.check_continues()
+    return self._attend(x, memory, mask, train)
 
-  def attend(self, x, mask, train):
-    return self._read(x, None, mask, train)[0]
-
-  def _read(self, x, memory, mask, train):
-    """What each token reads [b s h v], and the memory after the last one."""
-    q, k, v = self.heads(x, "query", "key", "value")
-    if self.mode == "bidirectional":
-      p_w = _shares(k.shape[:3], mask) if self.mean_writes else 1
-      read = outer_product.outer_product_attention(q, k, v, mask=mask, p_w=p_w)
-    else:
-      p_w, p_e = self._gates(x) if self.mode == "erase" else (1, 0)
-      q, k = normalize.unit(q), normalize.unit(k)
-      read, memory = memory_form.memory(
-        q, k, v, p_w=p_w, p_e=p_e, initial_memory=memory, mask=mask
-      )
-    read = nn.Dropout(self.dropout_rate)(read, deterministic=not train)
-    return read, memory
-
-  def _gates(self, x):
-    """Write and erase probabilities [b s h], learned from the token."""
-    return (
-      jax.nn.sigmoid(
-        nn.Dense(
-          self.num_heads,
-          dtype=self.dtype,
-          kernel_init=nn.initializers.xavier_uniform(),
-          bias_init=nn.initializers.constant(math.log(p / (1 - p))),
-          name=name,
-        )(x)
-      )
-      for name, p in (
-        ("write_gate", self.initial_write),
-        ("erase_gate", self.initial_erase),
-      )
-    )
-
-
-def _shares(shape, mask):
-  """One over the number of real tokens, for each token and head [b s h]."""
-  if mask is None:
-    return 1 / shape[1]
-  count = jnp.maximum(jnp.sum(mask, axis=1, dtype=jnp.float32), 1)
-  return jnp.broadcast_to((1 / count)[:, None, None], shape)
+  @nn.compact
+  def _attend(self, x, memory, mask, train):
+    table = nam_settings.table(self, x.shape[-1])
+    params = {n: parameters.Group(name=n)(group) for n, group in table.items()}
+    heads, memory = nam_heads.read(self, params, x, memory, mask)
+    heads = nn.Dropout(self.dropout_rate)(heads, deterministic=not train)
+    return nam_heads.join(self, params, heads), memory

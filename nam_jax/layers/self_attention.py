@@ -8,6 +8,7 @@ from jaxtyping import Array, DTypeLike
 
 from nam_jax.layers import checks
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class SelfAttention(nn.Module):
@@ -23,10 +24,13 @@ class SelfAttention(nn.Module):
     use_bias: whether the four projections have biases.
     dtype: used in the computation.
     mask_queries: also mask padded queries, so that they attend to all tokens
-      equally, as in the Long Range Arena.
+      equally, padding included, as in the Long Range Arena.
     attention_fn: as in `nn.MultiHeadDotProductAttention`. It must have
       parameters named `mask` and, for dropout, `dropout_rng`: flax passes only
       the arguments that a function names.
+    hide_padding: set padded tokens to zero first, so that they may hold
+      anything, NaN included. Without it they attend from what they hold, as in
+      the Long Range Arena, where means include their outputs.
   """
 
   num_heads: int
@@ -36,6 +40,7 @@ class SelfAttention(nn.Module):
   dtype: DTypeLike | None = None
   mask_queries: bool = False
   attention_fn: Callable[..., Array] = nn.dot_product_attention
+  hide_padding: bool = True
 
   @nn.compact
   def __call__(
@@ -44,6 +49,9 @@ class SelfAttention(nn.Module):
     """Attends from every token to all real tokens."""
     qkv_dim = self.qkv_dim or x.shape[-1]
     checks.head_width(qkv_dim, self.num_heads, "qkv_dim")
+    masks.check_mask(mask, x.shape[:2])
+    if self.hide_padding and not self.mask_queries:
+      x = masks.hide(x, mask)
     self._require("mask", mask is not None)
     self._require("dropout_rng", self.dropout_rate > 0)
     attention = nn.MultiHeadDotProductAttention(

@@ -6,37 +6,43 @@ function without arguments that builds one, for instance
 
 With layers that return their memory, such as `NAMAttention` in mode "causal"
 or "erase", an encoder can read a sequence in parts, or token by token.
+
+A block also takes mask and train by position: flax's transforms drop keyword
+arguments (`nn.scan`) or trace them (`nn.remat`).
 """
 
 import functools
+import operator
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, DTypeLike, Float, Int
 
 from nam_jax.layers.shapes import Mask, Tokens
+from nam_jax.ops import masks
 
 
 class EncoderState(NamedTuple):
   """The state an encoder continues from, as large as its memories."""
 
-  position: Int[Array, ""]  # of the next token
-  memories: tuple[Float[Array, "b h v k"], ...]  # one for each block
+  position: Int[Array, " b"]  # of the next token: how many real ones so far
+  memories: tuple[Any, ...]  # one for each block: what its attention returns
 
 
 def sinusoids(
-  positions: Float[Array, " s"], width: int
-) -> Float[Array, "s {width}"]:
+  positions: Float[Array, "*b s"], width: int
+) -> Float[Array, "*b s {width}"]:
   """Positional encodings of Vaswani et al. 2017, section 3.5.
 
   Channel 2i is sin(p / 10000^(2i / width)), channel 2i + 1 the cosine.
   """
   channels = jnp.arange(width)
   pair = (channels // 2 * 2).astype(positions.dtype)
-  angles = positions[:, None] * (1e4 ** (-pair / width))[None]
-  even = (channels % 2 == 0)[None]
+  angles = jnp.multiply.outer(positions, 1e4 ** (-pair / width))
+  even = jnp.broadcast_to(channels % 2 == 0, angles.shape)
   return jnp.where(even, jnp.sin(angles), jnp.cos(angles))
 
 
@@ -46,14 +52,19 @@ class LearnedPositions(nn.Module):
   max_len: int
 
   @nn.compact
-  def __call__(self, x: Tokens) -> Tokens:
-    """Adds the first s of the learned vectors."""
+  def __call__(
+    self, x: Tokens, positions: Int[Array, "b s"] | None = None
+  ) -> Tokens:
+    """Adds the vectors of these positions, by default the first s."""
     table = self.param(
       "pos_embedding",
       nn.initializers.normal(0.02),
       (1, self.max_len, x.shape[-1]),
     )
-    return x + table[:, : x.shape[1]].astype(x.dtype)
+    table = jnp.asarray(table, x.dtype)
+    if positions is None:
+      return x + table[:, : x.shape[1]]
+    return x + table[0, positions]
 
 
 class MLP(nn.Module):
@@ -86,40 +97,48 @@ class TransformerBlock(nn.Module):
     dropout_rate: after the attention and inside the MLP; the attention layer
       sets its own rate for the attention weights.
     dtype: used in the computation; the residual stream keeps the input's.
+    hide_padding: set padded tokens to zero first; see `SelfAttention`.
   """
 
   attention: Callable[[], nn.Module]
   mlp_dim: int
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
+  hide_padding: bool = True
 
   def __call__(
-    self, x: Tokens, *, mask: Mask | None = None, train: bool = False
+    self, x: Tokens, mask: Mask | None = None, train: bool = False
   ) -> Tokens:
     """Applies the block; padding never changes the output of a real token."""
 
     def attend(layer, y):
       return layer(y, mask=mask, train=train), None
 
-    return self._apply(x, attend, train)[0]
+    return self._apply(x, mask, attend, train)[0]
 
   def continue_from(
     self,
     x: Tokens,
-    memory: Float[Array, "b h v k"] | None,
-    *,
+    memory: Any,
     mask: Mask | None = None,
     train: bool = False,
-  ) -> tuple[Tokens, Float[Array, "b h v k"]]:
+  ) -> tuple[Tokens, Any]:
     """(outputs, memory), if the attention layer has this method too."""
 
     def attend(layer, y):
+      if not hasattr(layer, "continue_from"):
+        raise ValueError(
+          f"{type(layer).__name__} keeps no memory to continue from;"
+          " NAMAttention in mode 'causal' or 'erase' does"
+        )
       return layer.continue_from(y, memory, mask=mask, train=train)
 
-    return self._apply(x, attend, train)
+    return self._apply(x, mask, attend, train)
 
   @nn.compact
-  def _apply(self, x, attend, train):
+  def _apply(self, x, mask, attend, train):
+    masks.check_mask(mask, x.shape[:2])
+    x = masks.hide(x, mask) if self.hide_padding else x
     y = nn.LayerNorm(dtype=self.dtype)(x)
     y, memory = attend(self.attention(), y)
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
@@ -140,6 +159,11 @@ class TransformerEncoder(nn.Module):
     max_len: longest sequence; None for no limit. Learned positions need one.
     dropout_rate: on the input, after attention and inside the MLPs.
     dtype: used in the computation.
+    remat: compute a block again in the backward pass, instead of keeping what
+      it computed in the forward pass; on CPUs, XLA undoes this without scan.
+    scan: compile one block and loop over the layers; their parameters are
+      stacked, with the layers as first axis.
+    hide_padding: set padded tokens to zero first; see `SelfAttention`.
   """
 
   attention: Callable[[], nn.Module]
@@ -149,16 +173,27 @@ class TransformerEncoder(nn.Module):
   max_len: int | None = None
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
+  remat: bool = False
+  scan: bool = False
+  hide_padding: bool = True
 
   def __call__(
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
   ) -> Tokens:
-    """Encodes embedded tokens; the mask is True at real ones."""
+    """Encodes embedded tokens.
+
+    Args:
+      x: The tokens. Positions are places in the row, padding included;
+        `continue_from` counts real tokens only.
+      mask: True at real tokens.
+      train: Whether to apply dropout.
+    """
 
     def apply(block, x, _):
-      return block(x, mask=mask, train=train), None
+      return block(x, mask, train), None
 
-    return self._encode(x, 0, (None,) * self.num_layers, apply, train)[0]
+    memories = (None,) * self.num_layers
+    return self._encode(x, None, memories, apply, train)[0]
 
   def continue_from(
     self,
@@ -169,6 +204,9 @@ class TransformerEncoder(nn.Module):
     train: bool = False,
   ) -> tuple[Tokens, EncoderState]:
     """Encodes the tokens that follow those of an earlier call.
+
+    Rows need not be equally long: only real tokens count as positions, so
+    padding may stand before, between or after them.
 
     Args:
       x: The tokens that follow.
@@ -181,36 +219,59 @@ class TransformerEncoder(nn.Module):
     Returns:
       The outputs, and the state to continue from.
     """
-    start, memories = 0, (None,) * self.num_layers
-    if state is not None:
-      self._check_state(state)
-      start, memories = state
+    if state is None:
+      start = jnp.zeros(x.shape[0], jnp.int32)
+      state = EncoderState(start, (None,) * self.num_layers)
+    else:
+      self._check_state(state, x)
+    real = jnp.ones(x.shape[:2], bool) if mask is None else mask
+    count = jnp.cumsum(real, axis=1, dtype=jnp.int32)
+    positions = state.position[:, None] + count - 1
 
     def apply(block, x, memory):
-      return block.continue_from(x, memory, mask=mask, train=train)
+      return block.continue_from(x, memory, mask, train)
 
-    y, memories = self._encode(x, start, memories, apply, train)
-    position = jnp.asarray(start + x.shape[1], jnp.int32)
+    y, memories = self._encode(x, positions, state.memories, apply, train)
+    position = state.position + jnp.sum(real, axis=1, dtype=jnp.int32)
     return y, EncoderState(position, memories)
 
   @nn.compact
-  def _encode(self, x, start, memories, apply, train):
-    x = self._add_positions(x, start)
+  def _encode(self, x, positions, memories, apply, train):
+    x = self._add_positions(x, positions)
     x = nn.Dropout(self.dropout_rate)(x, deterministic=not train)
+    x, memories = self._apply_blocks(x, memories, apply)
+    return nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x), memories
+
+  def _apply_blocks(self, x, memories, apply):
+    """Applies all blocks: (outputs, one memory for each of them)."""
+    make_block = functools.partial(
+      TransformerBlock,
+      self.attention,
+      self.mlp_dim,
+      self.dropout_rate,
+      self.dtype,
+      self.hide_padding,
+    )
+    if self.remat:
+      apply = nn.remat(apply, prevent_cse=not self.scan)
+    if self.scan:
+      loop = nn.scan(
+        apply,
+        variable_axes={True: 0},
+        split_rngs={True: True},
+        length=self.num_layers,
+      )
+      stacked = jax.tree.map(lambda *layers: jnp.stack(layers), *memories)
+      x, stacked = loop(make_block(name="encoderblocks"), x, stacked)
+      layers = map(operator.itemgetter, range(self.num_layers))
+      return x, tuple(jax.tree.map(layer, stacked) for layer in layers)
     after = []
     for layer, memory in enumerate(memories):
-      block = TransformerBlock(
-        self.attention,
-        self.mlp_dim,
-        self.dropout_rate,
-        self.dtype,
-        name=f"encoderblock_{layer}",
-      )
-      x, memory = apply(block, x, memory)
+      x, memory = apply(make_block(name=f"encoderblock_{layer}"), x, memory)
       after.append(memory)
-    return nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x), tuple(after)
+    return x, tuple(after)
 
-  def _check_state(self, state):
+  def _check_state(self, state, x):
     if self.max_len is not None:
       raise ValueError(
         "a state to continue from does not bound the length of the sequence,"
@@ -221,8 +282,13 @@ class TransformerEncoder(nn.Module):
         f"the state has {len(state.memories)} memories, but"
         f" num_layers={self.num_layers}"
       )
+    if state.position.shape != x.shape[:1]:
+      raise ValueError(
+        f"state.position must have shape {x.shape[:1]}, one number for each"
+        f" row, got {state.position.shape}"
+      )
 
-  def _add_positions(self, x, start):
+  def _add_positions(self, x, positions):
     length, width = x.shape[1:]
     if self.max_len is not None and length > self.max_len:
       raise ValueError(
@@ -231,9 +297,10 @@ class TransformerEncoder(nn.Module):
     if self.positions is None:
       return x
     if self.positions == "sinusoidal":
-      positions = (start + jnp.arange(length)).astype(jnp.float32)
-      signal = sinusoids(positions, width)
-      return x + signal.astype(x.dtype)[None]
+      if positions is None:
+        positions = jnp.arange(length)[None]
+      signal = sinusoids(positions.astype(jnp.float32), width)
+      return x + signal.astype(x.dtype)
     if self.positions != "learned":
       raise ValueError(
         "positions must be 'learned', 'sinusoidal' or None, "
@@ -241,4 +308,5 @@ class TransformerEncoder(nn.Module):
       )
     if self.max_len is None:
       raise ValueError("positions='learned' needs max_len")
-    return LearnedPositions(self.max_len, name="posembed_input")(x)
+    embedding = LearnedPositions(self.max_len, name="posembed_input")
+    return embedding(x, positions)

@@ -233,6 +233,7 @@ def _encoder(kind, size, options):
     positions=_positions(size),
     max_len=size.max_len,
     dropout_rate=size.dropout_rate,
+    hide_padding=not size.compat,
   )
 
 
@@ -246,6 +247,7 @@ def _layer(layer, size, **options):
     num_heads=size.num_heads,
     qkv_dim=size.qkv_dim,
     dropout_rate=size.attention_dropout_rate,
+    hide_padding=not size.compat,
     **options,
   )
 

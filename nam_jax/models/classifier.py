@@ -4,11 +4,14 @@ The network of the Long Range Arena: embedding, encoder, pooling, and a head of
 dense layers. Attention comes in with the encoder.
 """
 
+import math
+
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
 
 from nam_jax.layers.shapes import Mask
+from nam_jax.ops import masks
 
 POOLS = ("CLS", "MEAN", "SUM", "FLATTEN")
 
@@ -54,8 +57,10 @@ class TokenEncoder(nn.Module):
     self, inputs: Int[Array, "b s"], mask: Mask, *, train: bool = False
   ) -> Float[Array, "b e"]:
     """One vector per sequence; mask is True at real tokens."""
+    masks.check_mask(mask, inputs.shape)
     if self.zero_is_padding:
       mask = inputs > 0
+    inputs = masks.hide(inputs, mask)  # an id out of range is NaN, embedded
     x = nn.Embed(
       self.vocab_size,
       self.emb_dim,
@@ -75,7 +80,8 @@ class TokenEncoder(nn.Module):
     if self.causal:  # replaces the first padding token
       x = jnp.pad(x, ((0, 0), (0, 1), (0, 0)))
       mask = jnp.pad(mask, ((0, 0), (0, 1)))
-      here = jnp.arange(x.shape[1])[None] == _last_real(mask)[:, None] + 1
+      last = masks.last_real(mask)
+      here = jnp.arange(x.shape[1])[None] == last[:, None] + 1
       return jnp.where(here[..., None], token, x), mask | here
     token = jnp.broadcast_to(token, (len(x), 1, self.emb_dim))
     real = mask[:, :1] if self.zero_is_padding else jnp.ones((len(x), 1), bool)
@@ -86,14 +92,16 @@ class TokenEncoder(nn.Module):
 
   def _pooled(self, x, mask):
     if self.pool == "CLS":
+      if not x.shape[1]:
+        raise ValueError("classifier_pool='CLS' pools a token, but s = 0")
       if not self.causal:
         return x[:, 0]
-      last = jnp.maximum(_last_real(mask), 0)[:, None, None]
+      last = jnp.maximum(masks.last_real(mask), 0)[:, None, None]
       return jnp.take_along_axis(x, last, axis=1)[:, 0]
     if not self.zero_is_padding:
-      x = jnp.where(mask[..., None], x, 0)
+      x = masks.hide(x, mask)
     if self.pool == "FLATTEN":
-      return x.reshape(len(x), -1)
+      return x.reshape(len(x), math.prod(x.shape[1:]))
     total = jnp.sum(x, axis=1)
     if self.pool == "SUM":
       return total
@@ -101,11 +109,6 @@ class TokenEncoder(nn.Module):
       return total / x.shape[1]
     count = jnp.maximum(jnp.sum(mask, axis=1, keepdims=True), 1)
     return total / count.astype(x.dtype)
-
-
-def _last_real(mask):
-  """Position of the last real token [b], -1 if there is none."""
-  return jnp.max(jnp.where(mask, jnp.arange(mask.shape[1])[None], -1), axis=1)
 
 
 class Classifier(nn.Module):
@@ -133,12 +136,14 @@ class Classifier(nn.Module):
     train: bool = False,
   ) -> Float[Array, "b y"]:
     """Logits; dropout in training needs the rng `dropout`."""
-    b = len(inputs)
-    inputs, mask = (x.reshape(-1, x.shape[-1]) for x in (inputs, mask))
+    b, *n, _ = inputs.shape
+    inputs, mask = (
+      x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) for x in (inputs, mask)
+    )
     x = self.tokens(inputs, mask, train=train)
     if self.pool_norm:
       x = nn.BatchNorm(not train, momentum=0.9, name="pool_norm")(x)
-    x = x.reshape(b, -1)
+    x = x.reshape(b, math.prod(n) * x.shape[-1])
     for layer, width in enumerate(self.hidden):
       name = f"mlp{layer + 1}" if layer else "mlp"  # the benchmark's names
       x = nn.relu(nn.Dense(width, name=name)(x))

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from nam_jax.baselines import dnc
 from nam_jax.layers import lsam, lstm, nam_tm, transformer
 from nam_jax.layers.shapes import Mask, Tokens
-from nam_jax.ops import tape
+from nam_jax.ops import masks, tape
 
 
 class TuringMachines(nn.Module):
@@ -52,6 +52,7 @@ class TuringMachines(nn.Module):
     self, x: Tokens, *, mask: Mask, train: bool
   ) -> Float[Array, "b s e"]:
     """What the second machine read, and the state after it."""
+    x = masks.hide(x, mask)
     transitions = tape.TRANSITIONS
     if not self.jump:
       transitions = tuple(t for t in transitions if t is not tape.JUMP)
@@ -105,6 +106,7 @@ class LSAMEncoderDecoder(nn.Module):
     self, x: Tokens, *, mask: Mask, train: bool
   ) -> Float[Array, "b s e"]:
     """The outputs of the decoder, which starts from the encoder's memory."""
+    x = masks.hide(x, mask)
     d = x.shape[-1]
     encoder = lsam.LSAM(d, self.num_heads, bidirectional=True, name="encoder")
     encoded, state = encoder(x, mask=mask)
@@ -142,5 +144,5 @@ class Computer(nn.Module):
     computer = dnc.DNC(
       self.controller_features, self.num_slots, self.slot_width, self.num_reads
     )
-    outputs, _ = computer(x, mask=mask)
+    outputs, _ = computer(masks.hide(x, mask), mask=mask)
     return nn.Dropout(self.dropout_rate)(outputs, deterministic=not train)

@@ -1,23 +1,34 @@
 """A whole sequence of reads and writes, as matrix products over token blocks.
 
-The same function as `nam_jax.ops.recurrent.memory_scan`. Inside a chunk that
-starts with memory M, with tokens as rows of Q, K, X and E = p_e K (see
-ops/sequence.py):
+The same function as `nam_jax.ops.recurrent.memory_scan`. In a chunk that starts
+with memory M, with tokens as rows of Q, K, X and E (see ops/sequence.py), and
+without decay:
 
   A = strict lower triangle of E K^T,     T = (I + A)^-1
   U = T (X - E M^T),                      P = lower triangle of Q K^T
   R = Q M^T + P U,                        M' = M + U^T K
 
-Only U and M' wait for the chunk before, so everything else is computed for all
-chunks of a segment at once: the whole sequence on an accelerator, a few chunks
-that fit into the cache on a CPU. With nothing to erase E = A = 0, T = I, and
-this is causal outer-product attention.
+Decay multiplies the entries of A and P by what is left of write j at token i,
+the rows of Q and E by what is left of M there, the rows of K by what is left of
+them in M', and M by what is left of it in M' (ops/decay.py).
 
-The gradient, also by hand: with dR given and dM' = G from the chunk after,
+Only U = T X - (T E) M^T and M' wait for the chunk before, so everything else is
+computed for all chunks of a segment at once: the whole sequence on an
+accelerator, on a CPU as many chunks as fit into the cache. With nothing to
+erase E = A = 0, T = I, and this is causal outer-product attention.
+
+The gradient, also by hand: with dR given and G = dM' from the chunk after,
 
   dU = P^T dR + K G^T,  dX = T^T dU,  dA = -tril(dX U^T),  dP = tril(dR U^T)
   dQ = dR M + dP K,     dK = U G + dP^T Q + dA^T E,        dE = dA K - dX M
   dM = G + dR^T Q - dX^T E
+
+The log decay l_t multiplies whatever is written before t and read at t or
+later. Of that, D_t = q dq + e de - k dk is what ends at t less what starts at
+t, if what a token reads of its own write is left out. So, with all of what
+passes the start of the chunk,
+
+  dl_t = sum_v M dM - sum of D_s over s < t.
 
 Sequences packed into one row are kept apart by masks: A and P are zero between
 tokens of different sequences, M is zero for tokens of a sequence other than its
@@ -29,16 +40,15 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import hardware, sequence
+from nam_jax.ops import decay, hardware, sequence, triangular
 from nam_jax.ops.masks import Mask
-from nam_jax.ops.sequence import Gate, SegmentIds
+from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
-_CPU_SEGMENT = 4  # chunks computed at once on a CPU
-_WHOLE = 16  # the largest triangular block that is inverted in place
+_SIZE = 64  # tokens in a chunk
+_CPU_CHUNKS = 128  # chunks of all heads computed at once on a CPU
 
 
 @sequence.gates_by_name
@@ -47,224 +57,308 @@ def memory_chunked(
   k: Float[Array, "b s h k"],
   v: Float[Array, "b s h v"],
   *,
-  chunk_size: int | None = None,
   p_r: Gate = 1.0,
-  p_w: Gate = 1.0,
-  p_e: Gate = 1.0,
+  p_w: ValueGate = 1.0,
+  p_e: KeyGate = 1.0,
+  erase_key: Float[Array, "b s h k"] | None = None,
+  log_decay: KeyGate | None = None,
   initial_memory: Float[Array, "b h v k"] | None = None,
   mask: Mask | None = None,
-  reverse: bool = False,
   segment_ids: SegmentIds | None = None,
+  reverse: bool = False,
+  chunk_size: int | None = None,
+  precision: lax.PrecisionLike = None,
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
   """What `memory_scan` computes, a block of tokens at a time.
 
   Arguments and results are those of `memory_scan`, and:
-    chunk_size: Tokens in a block, a power of two; by default 64, or 32 on a
-      CPU. It changes the speed, and the result only by rounding.
+    chunk_size: Tokens in a block, a power of two; 64 by default. It changes
+      the speed, and the result only by rounding.
+    precision: Of the large matrix products on accelerators, as in `jnp.matmul`;
+      the inverse and what it is computed from are always in float32.
   """
-  ops = sequence.fold(q, k, v, p_r, p_w, p_e, initial_memory, mask, segment_ids)
-  cut = _make_cut(q.shape[1], chunk_size)
-  reads, memory = _run(ops, segment_ids, cut, reverse)
+  ops = sequence.fold(
+    q,
+    k,
+    v,
+    p_r=p_r,
+    p_w=p_w,
+    p_e=p_e,
+    erase_key=erase_key,
+    log_decay=log_decay,
+    initial_memory=initial_memory,
+    mask=mask,
+    segment_ids=segment_ids,
+  )
+  reads, memory = run(ops, segment_ids, chunk_size, precision, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 
 
-class _Cut(NamedTuple):
-  """How a sequence [b s h d] is cut: tokens per chunk and per segment."""
+def _check_size(chunk_size: int | None, s: int) -> int:
+  size = _SIZE if chunk_size is None else chunk_size
+  if size < 1 or size & (size - 1):
+    raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
+  return min(size, 1 << max(0, s - 1).bit_length())
 
-  size: int
-  segment: int
+
+@functools.partial(jax.jit, static_argnums=(2, 3, 4))
+def run(ops: sequence.Operands, segment_ids, chunk_size, precision, reverse):
+  """Reads and memory of operands, in chunks."""
+  *tokens, log_decay, M = ops
+  part = None
+  if segment_ids is not None:
+    changes = sequence.changes(segment_ids)
+    part = jnp.cumsum(changes, axis=1, dtype=jnp.int32)
+    if log_decay is not None:  # what a sequence starts with cannot decay
+      first = sequence.is_first(segment_ids, reverse)
+      log_decay = jnp.where(first, 0, log_decay)
+  shape = ops.k.shape
+  function = hardware.differentiable(
+    form(shape, chunk_size, precision, reverse),
+    form(shape, chunk_size, precision, reverse, on_cpu=True),
+  )
+  return function(*tokens, log_decay, M, part)
+
+
+def form(
+  shape: tuple[int, ...],
+  chunk_size: int | None = None,
+  precision: lax.PrecisionLike = None,
+  reverse: bool = False,
+  on_cpu: bool = False,
+) -> hardware.Form:
+  """The form of q, k, x, e, log_decay, memory and numbers of sequences.
+
+  Args:
+    shape: That of the keys.
+    chunk_size: Tokens in a chunk.
+    precision: Of the large products.
+    reverse: Whether to run from the last token to the first.
+    on_cpu: Whether to compute few chunks at once.
+  """
+  b, s, h, _ = shape
+  cut = _make_cut(_check_size(chunk_size, s), s, b * h)
+  cut = cut if on_cpu else cut._replace(segments=1)
+
+  def arrange(array, mode="constant"):
+    array = jnp.flip(array, axis=1) if reverse else array
+    # Short last chunks are padded with tokens that do nothing.
+    missing = ((0, 0), (0, cut.length - s), (0, 0), (0, 0))
+    return jnp.pad(array, missing, mode if s else "constant")
+
+  def back(array):
+    array = array[:, :s]
+    return jnp.flip(array, axis=1) if reverse else array
+
+  def forward(*operands):
+    *tokens, M, part = operands
+    tokens = jax.tree.map(arrange, tokens)
+    part = None if part is None else arrange(part, "edge")
+    (reads, M), saved = _forward(cut, precision, *tokens, M, part)
+    return (back(reads), M), saved
+
+  def backward(saved, gradients):
+    d_reads, dM = gradients
+    *grads, dM = _backward(cut, precision, saved, (arrange(d_reads), dM))
+    return *jax.tree.map(back, grads), dM, None
+
+  return hardware.Form(forward, backward)
+
+
+class _Cut(NamedTuple):
+  """How a sequence [b s h d] is cut into chunks, and these into segments."""
+
+  size: int  # tokens in a chunk
+  length: int  # tokens in all
+  segments: int
 
   def take(self, array, i):
     """Segment i as chunks [z b h c d]."""
-    array = lax.dynamic_slice_in_dim(array, i * self.segment, self.segment, 1)
     b, _, h, d = array.shape
-    return array.reshape(b, -1, self.size, h, d).transpose(1, 0, 3, 2, 4)
+    length = self.length // self.segments
+    if self.segments > 1:
+      array = lax.dynamic_slice_in_dim(array, i * length, length, axis=1)
+    array = array.reshape(b, length // self.size, self.size, h, d)
+    return array.transpose(1, 0, 3, 2, 4)
 
-  def put(self, array, chunks, i):
-    """The array with segment i replaced."""
-    z, b, h, c, d = chunks.shape
-    chunks = chunks.transpose(1, 0, 3, 2, 4).reshape(b, z * c, h, d)
-    return lax.dynamic_update_slice_in_dim(array, chunks, i * self.segment, 1)
+  def join(self, chunks):
+    """The sequence of all chunks, as `loop` returns them."""
+    *_, b, h, _, d = chunks.shape
+    chunks = chunks.reshape(self.length // self.size, b, h, self.size, d)
+    return chunks.transpose(1, 0, 3, 2, 4).reshape(b, self.length, h, d)
+
+  def loop(self, body, carry, saved=None, reverse=False):
+    """body(carry, i, saved_i) -> (carry, results) for every segment i."""
+    if self.segments == 1:
+      return body(carry, 0, saved)
+    operands = (jnp.arange(self.segments), saved)
+    return lax.scan(
+      lambda carry, x: body(carry, *x), carry, operands, reverse=reverse
+    )
 
 
-def _make_cut(s: int, chunk_size: int | None) -> _Cut:
-  size = chunk_size
-  if size is None:
-    size = 32 if hardware.on_cpu() else 64
-  if size < 1 or size & (size - 1):
-    raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
-  size = min(size, 1 << max(0, s - 1).bit_length())
+def _make_cut(size: int, s: int, heads: int) -> _Cut:
   chunks = max(1, -(-s // size))
-  segments = -(-chunks // _CPU_SEGMENT) if hardware.on_cpu() else 1
-  return _Cut(size, size * -(-chunks // segments))
+  segments = -(-chunks // max(1, _CPU_CHUNKS // max(1, heads)))
+  return _Cut(size, size * segments * -(-chunks // segments), segments)
 
 
-@functools.partial(jax.jit, static_argnums=(2, 3))
-def _run(ops: sequence.Operands, segment_ids, cut: _Cut, reverse: bool):
-  *tokens, M = ops
-  s = ops.q.shape[1]
+class _Chunks(NamedTuple):
+  """What both passes need of the chunks of a segment."""
 
-  def prepare(array, mode="constant"):
-    array = jnp.flip(array, axis=1) if reverse else array
-    # A short last segment is padded with tokens that do nothing.
-    missing = -s % cut.segment if s else cut.segment
-    return jnp.pad(array, ((0, 0), (0, missing), (0, 0), (0, 0)), mode)
+  Q: Float[Array, "z b h c k"]
+  K: Float[Array, "z b h c k"]
+  E: Float[Array, "z b h c k"] | None
+  log_decay: Float[Array, "z b h c d"] | None
+  to_start: Float[Array, "z b h c d"] | None  # what is left of M at a token
+  to_end: Float[Array, "z b h c d"] | None  # and of a write in M'
+  through: Float[Array, "z b h 1 d"] | None  # and of M in M'; None: all
+  same: Bool[Array, "z b 1 c c"] | None  # packed: tokens of one sequence
+  old: Bool[Array, "z b 1 c 1"] | None  # that of the memory before
 
-  part = None
-  if segment_ids is not None and s:
-    ids = prepare(segment_ids[..., None, None], "edge")
-    changes = ids[:, 1:] != ids[:, :-1]
-    part = jnp.cumsum(changes, axis=1, dtype=jnp.int32)
-    part = jnp.pad(part, ((0, 0), (1, 0), (0, 0), (0, 0)))
-  reads, M = _chunks(cut, *jax.tree.map(prepare, tokens), M, part)
-  reads = reads[:, :s]
-  return jnp.flip(reads, axis=1) if reverse else reads, M
+  def scores(self, rows, K, diagonal=-1, precision=triangular.EXACT):
+    """A, or P with its diagonal = 0; with decay always without."""
+    if self.log_decay is not None:
+      S = decay.decayed_scores(rows, K, self.log_decay, precision)
+    else:
+      S = jnp.matmul(rows, _transpose(K), precision=precision)
+      S = jnp.tril(S, diagonal)
+    return S if self.same is None else jnp.where(self.same, S, 0)
 
-
-class _Apart(NamedTuple):
-  """What tokens of packed sequences see; None if there is only one."""
-
-  same: Bool[Array, "z b 1 c c"] | None  # of each other
-  old: Bool[Array, "z b 1 c 1"] | None  # of the memory before the chunk
-  last: Bool[Array, "z b 1 c 1"] | None  # and the memory after it of them
+  def own(self):
+    """With decay, the diagonal of P: what tokens read of their own write."""
+    return jnp.sum(self.Q * self.K, axis=-1, keepdims=True)
 
 
-def _make_apart(cut, part, i) -> _Apart:
-  if part is None:
-    return _Apart(None, None, None)
-  mine = cut.take(part, i)
-  before = jnp.concatenate([part[:, :1], part[:, :-1]], axis=1)
-  before = cut.take(before, i)[..., :1, :]
-  return _Apart(
-    mine == _transpose(mine), mine == before, mine == mine[..., -1:, :]
+def _prepare(cut: _Cut, q, k, e, log_decay, part, i) -> _Chunks:
+  Q, K, E, log_decay = (
+    None if array is None else cut.take(array, i)
+    for array in (q, k, e, log_decay)
   )
+  to_start = to_end = through = same = old = None
+  if log_decay is not None:
+    *_, whole = decay.levels(log_decay)
+    up_to, after = whole.up_to[..., 0, :, :], whole.after[..., 0, :, :]
+    to_start, to_end = jnp.exp(up_to), jnp.exp(after)
+    through = jnp.exp(up_to[..., -1:, :])
+  if part is not None:
+    mine = cut.take(part, i)
+    before = jnp.concatenate([part[:, :1], part[:, :-1]], axis=1)
+    before = cut.take(before, i)[..., :1, :]
+    same, old = mine == _transpose(mine), mine == before
+    last = mine == mine[..., -1:, :]
+    to_start = _hide(old, to_start, K)
+    to_end = _hide(last, to_end, K)
+    through = _hide(old[..., -1:, :], through, K[..., -1:, :])
+  return _Chunks(Q, K, E, log_decay, to_start, to_end, through, same, old)
 
 
-def _hide(mask, array):
-  return array if mask is None else jnp.where(mask, array, 0)
+def _hide(mask, factor, like):
+  """The factor, or one, where the mask is True, else zero."""
+  if factor is None:
+    factor = jnp.ones_like(like[..., :1])
+  return jnp.where(mask, factor, 0)
 
 
-def unit_triangular_inverse(
-  A: Float[Array, "*z c c"],
-) -> Float[Array, "*z c c"]:
-  """(I + A)^-1 for strictly lower triangular A, c a power of two.
-
-  By doubling: when X inverts the diagonal blocks of one size and L holds the
-  blocks below them that complete the next size, X - X L X inverts those. Small
-  blocks are done in place, larger ones cut out, so that no work is spent on
-  zeros. Stable where the shorter product (I - A)(I + A^2)(I + A^4)... is not
-  (nearly equal keys make the powers of A grow like binomials), and no call into
-  LAPACK, whose batched solves can hang on a CPU with two cores.
-  """
-  size, block = A.shape[-1], 1
-  whole = min(_WHOLE, size)
-  diagonal = _diagonal_blocks(A, whole)
-  X = jnp.broadcast_to(jnp.eye(whole, dtype=A.dtype), diagonal.shape)
-  while block < whole:
-    i, j = np.indices((whole, whole)) // block
-    L = jnp.where((i % 2 == 1) & (j == i - 1), diagonal, 0)
-    X, block = X - X @ (L @ X), 2 * block
-  while block < size:
-    upper, lower = X[..., 0::2, :, :], X[..., 1::2, :, :]
-    L = _diagonal_blocks(A, 2 * block)[..., block:, :block]
-    left = jnp.concatenate([upper, -lower @ (L @ upper)], axis=-2)
-    right = jnp.concatenate([jnp.zeros_like(lower), lower], axis=-2)
-    X, block = jnp.concatenate([left, right], axis=-1), 2 * block
-  return X[..., 0, :, :]
-
-
-def _diagonal_blocks(A, block):
-  starts = range(0, A.shape[-1], block)
-  return jnp.stack(
-    [A[..., i : i + block, i : i + block] for i in starts], axis=-3
-  )
+def _times(factor, array):
+  return array if factor is None else factor * array
 
 
 def _transpose(array):
   return jnp.swapaxes(array, -1, -2)
 
 
-def _forward(cut, q, k, x, p_e, M, part):
-  def segment(carry, i):
-    M, reads = carry
-    Q, K, X = (cut.take(array, i) for array in (q, k, x))
-    apart, T, W = _make_apart(cut, part, i), None, None
-    P = _hide(apart.same, jnp.tril(Q @ _transpose(K)))
-    if p_e is not None:
-      E = cut.take(p_e, i) * K
-      A = _hide(apart.same, jnp.tril(E @ _transpose(K), -1))
-      T = unit_triangular_inverse(A)
-      X, W = T @ X, T @ _hide(apart.old, E)
+def _forward(cut, precision, q, k, x, e, log_decay, M, part):
+  product = functools.partial(jnp.matmul, precision=precision)
+
+  def segment(M, i, _):
+    chunks = _prepare(cut, q, k, e, log_decay, part, i)
+    Q, K, E = chunks[:3]
+    X, T, W = cut.take(x, i), None, None
+    P = chunks.scores(Q, K, 0)
+    if E is not None:
+      T = triangular.unit_triangular_inverse(chunks.scores(E, K))
+      X, W = product(T, X), product(T, _times(chunks.to_start, E))
 
     def chunk(M, operands):
-      U, W, K, old = operands
-      U = U if W is None else U - W @ _transpose(M)
-      new = _transpose(U) @ K
-      return _kept(old, M) + new, (M, U)
+      U, W, K, through = operands
+      U = U if W is None else U - product(W, _transpose(M))
+      return _times(through, M) + product(_transpose(U), K), (M, U)
 
-    K = _hide(apart.last, K)
-    M, (starts, U) = lax.scan(chunk, M, (X, W, K, apart.old))
-    found = _hide(apart.old, Q) @ _transpose(starts) + P @ U
-    return (M, cut.put(reads, found, i)), (T, U, starts)
+    operands = (X, W, _times(chunks.to_end, K), chunks.through)
+    M, (starts, U) = lax.scan(chunk, M, operands)
+    reads = product(_times(chunks.to_start, Q), _transpose(starts))
+    reads = reads + product(P, U)
+    reads = reads if log_decay is None else reads + chunks.own() * U
+    return M, (reads, (T, U, starts))
 
-  count = jnp.arange(q.shape[1] // cut.segment)
-  (M, reads), saved = lax.scan(segment, (M, jnp.zeros_like(x)), count)
-  return (reads, M), (q, k, p_e, part, saved)
-
-
-def _kept(old, M):
-  """M where the chunk's last token is in the memory's sequence, else 0."""
-  return M if old is None else _hide(old[..., -1:, :], M)
+  M, (reads, saved) = cut.loop(segment, M)
+  return (cut.join(reads), M), (q, k, e, log_decay, part, saved)
 
 
-def _backward(cut, residuals, gradients):
-  q, k, p_e, part, saved = residuals
+def _backward(cut, precision, residuals, gradients):
+  q, k, e, log_decay, part, saved = residuals
   d_reads, dM = gradients
+  product = functools.partial(jnp.matmul, precision=precision)
 
-  def segment(carry, operands):
-    G, *grads = carry
-    i, (T, U, starts) = operands
-    Q, K, dR = (cut.take(array, i) for array in (q, k, d_reads))
-    apart, W = _make_apart(cut, part, i), None
-    P = _hide(apart.same, jnp.tril(Q @ _transpose(K)))
-    if p_e is not None:
-      p = cut.take(p_e, i)
-      E = p * K
-      W = T @ _hide(apart.old, E)
+  def segment(G, i, saved):
+    T, U, starts = saved
+    chunks = _prepare(cut, q, k, e, log_decay, part, i)
+    Q, K, E = chunks[:3]
+    dR, W = cut.take(d_reads, i), None
+    dU = product(_transpose(chunks.scores(Q, K, 0)), dR)
+    dU = dU if log_decay is None else dU + chunks.own() * dR
+    if E is not None:
+      W = product(T, _times(chunks.to_start, E))
 
     def chunk(G, operands):
-      dU, dR, Q, K, W, U, old = operands
-      dU, dK = dU + K @ _transpose(G), U @ G
-      G = _kept(old, G) + _transpose(dR) @ Q
-      G = G if W is None else G - _transpose(dU) @ W
-      return G, (dU, dK)
+      dU, dR, Q, K, W, U, through, M = operands
+      dU, dK = dU + product(K, _transpose(G)), product(U, G)
+      G = _times(through, G) + product(_transpose(dR), Q)
+      G = G if W is None else G - product(_transpose(dU), W)
+      passing = None if log_decay is None else jnp.sum(M * G, -2, keepdims=True)
+      return G, (dU, dK, passing)
 
-    seen, left = _hide(apart.old, Q), _hide(apart.last, K)
-    ends = (_transpose(P) @ dR, dR, seen, left, W, U, apart.old)
-    G, (dX, dK) = lax.scan(chunk, G, ends, reverse=True)
-    dP = _hide(apart.same, jnp.tril(dR @ _transpose(U)))
-    dQ = _hide(apart.old, dR @ starts) + dP @ K
-    dK, dp = _hide(apart.last, dK) + _transpose(dP) @ Q, None
-    if p_e is not None:
-      dX = _transpose(T) @ dX
-      dA = -_hide(apart.same, jnp.tril(dX @ _transpose(U), -1))
-      dE = dA @ K - _hide(apart.old, dX @ starts)
-      dK = dK + _transpose(dA) @ E + p * dE
-      dp = jnp.sum(dE * K, -1, keepdims=True)
-    put = functools.partial(cut.put, i=i)
-    return (G, *jax.tree.map(put, grads, [dQ, dK, dX, dp])), None
+    Q_start, K_end = _times(chunks.to_start, Q), _times(chunks.to_end, K)
+    operands = (dU, dR, Q_start, K_end, W, U, chunks.through, starts)
+    G, (dX, dK, passing) = lax.scan(chunk, G, operands, reverse=True)
 
-  count = jnp.arange(q.shape[1] // cut.segment)
-  zeros = jax.tree.map(jnp.zeros_like, (q, k, d_reads, p_e))
-  (dM, *grads), _ = lax.scan(
-    segment, (dM, *zeros), (count, saved), reverse=True
-  )
-  return *grads, dM, None
+    def pull(rows, diagonal, gradient):
+      """Gradients of rows and K, from those of reads of the rows."""
+      form = functools.partial(
+        chunks.scores, diagonal=diagonal, precision=precision
+      )
+      _, to_operands = jax.vjp(form, rows, K)
+      d_rows, d_columns = to_operands(product(gradient, _transpose(U)))
+      past = product(gradient, starts)
+      return d_rows + _times(chunks.to_start, past), d_columns
+
+    dQ, d_read = pull(Q, 0, dR)
+    dK, dE, dl = _times(chunks.to_end, dK) + d_read, None, None
+    if E is not None:
+      dX = product(_transpose(T), dX)
+      dE, d_erased = pull(E, -1, -dX)
+      dK = dK + d_erased
+    if log_decay is not None:
+      dl = _decay_gradient(chunks, dQ, dK, dE, passing)
+      own = jnp.sum(dR * U, axis=-1, keepdims=True)
+      dQ, dK = dQ + own * K, dK + own * Q
+    return G, (dQ, dK, dX, dE, dl)
+
+  dM, grads = cut.loop(segment, dM, saved, reverse=True)
+  return *jax.tree.map(cut.join, grads), dM
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _chunks(cut, q, k, x, p_e, M, part):
-  return _forward(cut, q, k, x, p_e, M, part)[0]
-
-
-_chunks.defvjp(_forward, _backward)
+def _decay_gradient(chunks, dQ, dK, dE, passing):
+  """The gradient of log decays; `passing` is sum_v M dM at chunks' starts."""
+  D = chunks.Q * dQ - chunks.K * dK
+  D = D if dE is None else D + chunks.E * dE
+  if chunks.log_decay.shape[-1] == 1:
+    D, passing = (jnp.sum(a, axis=-1, keepdims=True) for a in (D, passing))
+  c = D.shape[-2]
+  earlier = jnp.tri(c, k=-1, dtype=bool)[(None,) * (D.ndim - 2)]
+  if chunks.same is not None:
+    earlier = earlier & chunks.same
+    passing = jnp.where(chunks.old, passing, 0)
+  earlier = jnp.broadcast_to(earlier, (*D.shape[:-1], c)).astype(D.dtype)
+  return passing - triangular.exact_product(earlier, D)

@@ -8,7 +8,7 @@ in chunks of tokens: attention inside a chunk, a sum over the chunks before it.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import precision
+from nam_jax.ops import masks, precision
 
 # Keeps the normaliser of a query without any key (or of vanishing features)
 # away from zero; the same value as in the Long Range Arena.
@@ -46,10 +46,12 @@ def linear_attention(
       f"causal and mask need as many keys as queries, got {t} and {s}; "
       "to mask keys alone, use key_mask"
     )
-  phi_q, phi_k, values = phi(q), phi(k), precision.widen(v)
-  for real in (mask, key_mask):
-    if real is not None:
-      phi_k = jnp.where(real[..., None, None], phi_k, 0)
+  masks.check_mask(mask, q.shape[:2])
+  masks.check_mask(key_mask, k.shape[:2], "key_mask")
+  q = masks.hide(q, mask)
+  k, v = (masks.hide(masks.hide(x, mask), key_mask) for x in (k, v))
+  phi_q, values = phi(q), precision.widen(v)
+  phi_k = masks.hide(masks.hide(phi(k), mask), key_mask)  # φ(0) = 1
   if causal:
     o, z = _causal(phi_q, phi_k, values, chunk_size)
   else:
@@ -57,7 +59,7 @@ def linear_attention(
     o = jnp.einsum("bshk,bhkv->bshv", phi_q, memory)
     z = jnp.einsum("bshk,bhk->bsh", phi_q, jnp.sum(phi_k, axis=1))
   o = (o / (z + EPSILON)[..., None]).astype(v.dtype)
-  return o if mask is None else jnp.where(mask[..., None, None], o, 0)
+  return masks.hide(o, mask)
 
 
 def phi(x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -70,7 +72,7 @@ def phi(x: Float[Array, "..."]) -> Float[Array, "..."]:
 def _causal(q, k, v, c):
   """Unnormalised outputs and normalisers of the positive features q and k."""
   s = q.shape[1]
-  c = min(c, s)
+  c = max(min(c, s), 1)
   z = -(-s // c)
 
   def chunks(x):

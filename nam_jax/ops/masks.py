@@ -6,7 +6,7 @@ reads them, so that it reaches neither an output nor a gradient.
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Shaped
+from jaxtyping import Array, Bool, Int, Shaped
 
 Mask = Bool[Array, "b s"]
 
@@ -19,6 +19,11 @@ def hide(
     return array
   mask = mask.reshape(mask.shape + (1,) * (array.ndim - 2))
   return jnp.where(mask, array, jnp.zeros((), array.dtype))
+
+
+def last_real(mask: Mask) -> Int[Array, " b"]:
+  """Place of the last real token in each row, -1 if there is none."""
+  return jnp.max(jnp.where(mask, jnp.arange(mask.shape[1])[None], -1), axis=1)
 
 
 def check_mask(mask, shape: tuple[int, ...], name: str = "mask") -> None:

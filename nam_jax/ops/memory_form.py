@@ -1,16 +1,19 @@
 """A whole sequence of reads and writes, in whichever form is faster.
 
-On a CPU, narrow memories that erase run token by token, which keeps them in
-cache. Everything else runs in chunks.
+On a CPU, narrow memories that erase and do not decay run token by token, which
+keeps them in cache. Everything else runs in chunks.
 """
 
+import functools
+
+import jax
 from jaxtyping import Array, Float
 
-from nam_jax.ops import chunked, hardware, recurrent, sequence
+from nam_jax.ops import chunked, hardware, recurrent, sequence, undo
 from nam_jax.ops.masks import Mask
-from nam_jax.ops.sequence import Gate, SegmentIds
+from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
-_CPU_WIDTH = 64  # the widest keys that a CPU runs token by token
+_CPU_WIDTH = 32  # the widest keys that a CPU runs token by token
 
 
 @sequence.gates_by_name
@@ -19,32 +22,48 @@ def memory(
   k: Float[Array, "b s h k"],
   v: Float[Array, "b s h v"],
   *,
-  mask: Mask | None = None,
-  reverse: bool = False,
-  segment_ids: SegmentIds | None = None,
-  initial_memory: Float[Array, "b h v k"] | None = None,
   p_r: Gate = 1.0,
-  p_w: Gate = 1.0,
-  p_e: Gate = 1.0,
+  p_w: ValueGate = 1.0,
+  p_e: KeyGate = 1.0,
+  erase_key: Float[Array, "b s h k"] | None = None,
+  log_decay: KeyGate | None = None,
+  initial_memory: Float[Array, "b h v k"] | None = None,
+  mask: Mask | None = None,
+  segment_ids: SegmentIds | None = None,
+  reverse: bool = False,
 ) -> tuple[Float[Array, "b s h v"], Float[Array, "b h v k"]]:
   """`memory_scan` or `memory_chunked`, whichever is faster.
 
   Arguments and results are those of `memory_scan`; the two forms differ only
   by rounding.
   """
-  erases = not sequence.is_zero(p_e)
-  narrow = erases and k.shape[-1] <= _CPU_WIDTH and segment_ids is None
-  by_token = narrow and hardware.on_cpu()
-  form = recurrent.memory_scan if by_token else chunked.memory_chunked
-  return form(
+  ops = sequence.fold(
     q,
     k,
     v,
     p_r=p_r,
     p_w=p_w,
     p_e=p_e,
+    erase_key=erase_key,
+    log_decay=log_decay,
     initial_memory=initial_memory,
     mask=mask,
-    reverse=reverse,
     segment_ids=segment_ids,
   )
+  lasting = ops.log_decay is None and segment_ids is None
+  if ops.e is not None and lasting and k.shape[-1] <= _CPU_WIDTH:
+    reads, M = _narrow(ops, reverse)
+  else:
+    reads, M = chunked.run(ops, segment_ids, None, None, reverse)
+  return sequence.outputs(reads, p_r, mask, v.dtype), M
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _narrow(ops: sequence.Operands, reverse: bool):
+  """Token by token on a CPU, in chunks elsewhere."""
+  shape = ops.k.shape
+  function = hardware.differentiable(
+    chunked.form(shape, reverse=reverse),
+    on_cpu=recurrent.form(reverse, cut=undo.is_cut(shape[-1])),
+  )
+  return function(*ops, None)

@@ -14,14 +14,13 @@ from jaxtyping import Array, Float
 
 from nam_jax.ops import (
   masks,
-  memory,
   memory_form,
   normalize,
   precision,
   sequence,
 )
 from nam_jax.ops.masks import Mask
-from nam_jax.ops.sequence import Gate
+from nam_jax.ops.sequence import Gate, ValueGate
 
 
 def outer_product_attention(
@@ -31,7 +30,7 @@ def outer_product_attention(
   *,
   mask: Mask | None = None,
   causal: bool = False,
-  p_w: Gate = 1.0,
+  p_w: ValueGate = 1.0,
   p_r: Gate = 1.0,
 ) -> Float[Array, "b s h v"]:
   """(V^T mu(K)) mu(Q): queries and keys are normalised here.
@@ -43,8 +42,9 @@ def outer_product_attention(
     mask: True at real tokens. The others write nothing and read zero.
     causal: Position t reads what was written up to and including t; otherwise
       every position reads the whole sequence.
-    p_w: Write probability, one number or one per token and head.
-    p_r: Read probability, likewise.
+    p_w: Write probability, one number, one per token and head, or one per
+      channel of the value.
+    p_r: Read probability, one number or one per token and head.
 
   Returns:
     The outputs, in the type of v.
@@ -52,7 +52,7 @@ def outer_product_attention(
   if not causal:
     return attend_all(q, k, v, mask, p_w, p_r)
   sequence.check_heads(q, k, v, mask)
-  q, k = normalize.unit(q), normalize.unit(k)
+  q, k = (normalize.unit(masks.hide(array, mask)) for array in (q, k))
   return memory_form.memory(q, k, v, p_r=p_r, p_w=p_w, p_e=0, mask=mask)[0]
 
 
@@ -62,9 +62,10 @@ def attend_all(q, k, v, mask, p_w, p_r, total=lambda M: M):
   M is the memory of the given tokens, which by default are all of them.
   """
   sequence.check_heads(q, k, v, mask)
-  for name, gate in (("p_r", p_r), ("p_w", p_w)):
-    sequence.check_gate(name, gate, k.shape[:3])
-  M = outer_product_memory(k, masks.hide(memory.scale(p_w, v), mask))
+  sequence.check_gate("p_r", p_r, v.shape, channels=False)
+  sequence.check_gate("p_w", p_w, v.shape)
+  q, k, v = (masks.hide(array, mask) for array in (q, k, v))
+  M = outer_product_memory(k, sequence.scale(p_w, v, mask))
   return sequence.outputs(read_all(total(M), q), p_r, mask, v.dtype)
 
 

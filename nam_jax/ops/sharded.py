@@ -7,13 +7,13 @@ To the memory M that it starts with, a span does
 
 where B and b_t are what it writes and reads when it starts empty. A and a_t are
 the same for the rows of the identity matrix when nothing is written: they keep
-what is not erased. So one run over the span with the rows of both memories
-stacked, [0; I], gives all four. Two adjacent spans combine into one,
-[B; A] = [B1; A1] A2 + [B2; 0], so after log2(devices) rounds, in which each
-device receives the spans of the devices 1, 2, 4, ... before it, it has all
-earlier spans as one, and so its M. Where nothing is ever erased, A = I and
-a_t = q_t. In the NAM-Transformer, where every token reads the whole sequence,
-all that devices exchange is the sum of B.
+what is not erased and does not decay. So one run over the span with the rows of
+both memories stacked, [0; I], gives all four. Two adjacent spans combine into
+one, [B; A] = [B1; A1] A2 + [B2; 0], so after log2(devices) rounds, in which
+each device receives the spans of the devices 1, 2, 4, ... before it, it has all
+earlier spans as one, and so its M. Where nothing is ever erased or decays,
+A = I and a_t = q_t. In the NAM-Transformer, where every token reads the whole
+sequence, all that devices exchange is the sum of B.
 """
 
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 
 from nam_jax.ops import memory_form, outer_product, sequence
 from nam_jax.ops.masks import Mask
-from nam_jax.ops.sequence import Gate
+from nam_jax.ops.sequence import Gate, KeyGate, ValueGate
 
 
 def outer_product_attention_sharded(
@@ -32,7 +32,7 @@ def outer_product_attention_sharded(
   *,
   axis_name: str,
   mask: Mask | None = None,
-  p_w: Gate = 1.0,
+  p_w: ValueGate = 1.0,
   p_r: Gate = 1.0,
 ) -> Float[Array, "b s h v"]:
   """What `outer_product_attention` computes, for this device's span.
@@ -58,8 +58,10 @@ def memory_sharded(
   *,
   axis_name: str,
   p_r: Gate = 1.0,
-  p_w: Gate = 1.0,
-  p_e: Gate = 1.0,
+  p_w: ValueGate = 1.0,
+  p_e: KeyGate = 1.0,
+  erase_key: Float[Array, "b s h k"] | None = None,
+  log_decay: KeyGate | None = None,
   initial_memory: Float[Array, "b h v k"] | None = None,
   mask: Mask | None = None,
   reverse: bool = False,
@@ -67,8 +69,9 @@ def memory_sharded(
   """What `memory` computes, for this device's span of the sequence.
 
   Call it inside `jax.shard_map`. The devices do equal work in parallel. Each
-  sends 1 + log2(devices) times [b h v+k k] ([b h v k] if p_e is the number 0),
-  and a sum of [b h v k] if the final memory is used, nothing else.
+  sends 1 + log2(devices) times [b h v+k k] ([b h v k] if p_e is the number 0
+  and nothing decays), and a sum of [b h v k] if the final memory is used,
+  nothing else.
 
   Args are those of `memory`, for the tokens of the span, and:
     axis_name: The mesh axis that the sequence is split over.
@@ -78,7 +81,18 @@ def memory_sharded(
     The outputs of the span, in the type of v, and the memory after the whole
     sequence, the same on all devices, in float32 or wider.
   """
-  ops = sequence.fold(q, k, v, p_r, p_w, p_e, initial_memory, mask)
+  ops = sequence.fold(
+    q,
+    k,
+    v,
+    p_r=p_r,
+    p_w=p_w,
+    p_e=p_e,
+    erase_key=erase_key,
+    log_decay=log_decay,
+    initial_memory=initial_memory,
+    mask=mask,
+  )
   reads, queries, span = _run_span(ops, reverse)
   M = _start_memory(ops.memory, span, axis_name, reverse)
   reads = reads + jnp.einsum("bhvk,bshk->bshv", M, queries)
@@ -91,18 +105,28 @@ def memory_sharded(
 
 def _run_span(ops, reverse):
   """b [b s h v], a [b s h k], and [B; A], or B alone if A = I."""
-  x, M, p_e = ops.x, jnp.zeros_like(ops.x, shape=ops.memory.shape), 0
-  if ops.p_e is not None:
-    p_e = _vary(ops.p_e[..., 0], ops.k)
-    x = jnp.concatenate([x, jnp.zeros_like(ops.k)], axis=-1)
+  q, k, x, e, decay, M = ops
+  M = jnp.zeros_like(x, shape=M.shape)
+  changes = e is not None or decay is not None
+  if changes:
+    x = jnp.concatenate([x, jnp.zeros_like(k)], axis=-1)
     identity = jnp.eye(M.shape[-1], dtype=M.dtype)
     identity = jnp.broadcast_to(identity, (*M.shape[:2], *identity.shape))
     M = jnp.concatenate([M, identity], axis=2)
+  if decay is not None and decay.shape[-1] == 1:
+    decay = decay[..., 0]
   reads, span = memory_form.memory(
-    ops.q, ops.k, x, p_e=p_e, initial_memory=M, reverse=reverse
+    q,
+    k,
+    x,
+    p_e=0 if e is None else 1,
+    erase_key=e,
+    log_decay=decay,
+    initial_memory=M,
+    reverse=reverse,
   )
-  if ops.p_e is None:
-    return reads, ops.q, span
+  if not changes:
+    return reads, q, span
   b, a = jnp.split(reads, [ops.memory.shape[2]], axis=-1)
   return b, a, span
 

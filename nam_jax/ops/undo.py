@@ -33,14 +33,22 @@ class Pending(NamedTuple):
     return Pending(M.reshape(self.M.shape), products)
 
 
-def for_platform(run, k: int, *operands):
-  """run(cut, *operands), where cut says whether to cut rows of width k.
+def is_cut(k: int) -> bool:
+  """Whether rows of width k are cut into pieces on a CPU.
 
-  On a CPU pieces of four are faster where the rows are short: LLVM unrolls
-  loops of 16 or 32 and then does not vectorise them, which makes the sum three
-  times as slow. What counts is the platform that the program is compiled for.
+  Pieces of four are faster where the rows are short: LLVM unrolls loops of 16
+  or 32 and then does not vectorise them, which makes the sum three times as
+  slow.
   """
-  if k == 0 or k % 16:
+  return k > 0 and k % 16 == 0
+
+
+def for_platform(run, k: int, *operands):
+  """run(cut, *operands), with cut rows of width k on a CPU if that is faster.
+
+  What counts is the platform that the program is compiled for.
+  """
+  if not is_cut(k):
     return run(False, *operands)
   return lax.platform_dependent(
     *operands,
@@ -105,3 +113,12 @@ def at(M: Memory, k: Row) -> Column:
 def along(M: Memory, v: Column) -> Row:
   """M^T v: the keys under which a value is stored."""
   return jnp.einsum("bhvk,bhv->bhk", M, v)
+
+
+def add(M: Memory, *products: Product) -> Pending:
+  return pending(M, 0).add(M, *products)
+
+
+def back_late(M, G, late, u, k, p_e):
+  du, dk, d_old = back(G, u, k, p_e, late)
+  return du, dk + along(M, d_old), d_old

@@ -14,9 +14,7 @@ def alike(*trees):
 
   The gradient of what was the same on all devices is the sum over them.
   """
-  leaves = jax.tree.leaves(trees)
-  zeros = [jnp.zeros_like(a, shape=(), dtype=jnp.float32) for a in leaves]
-  zero = sum(zeros[1:], zeros[0])
+  zero = _zero(trees)
 
   def one(array):
     if not jnp.issubdtype(array.dtype, jnp.floating):
@@ -24,3 +22,17 @@ def alike(*trees):
     return array + zero.astype(array.dtype)
 
   return jax.tree.map(one, trees)
+
+
+def zeros(shapes, like):
+  """Zeros in the shapes of a tree, varying as the leaves of another do."""
+  zero = _zero(like)
+  return jax.tree.map(
+    lambda a: jnp.zeros_like(zero, a.dtype, shape=a.shape), shapes
+  )
+
+
+def _zero(tree):
+  leaves = jax.tree.leaves(tree)
+  zeros = [jnp.zeros_like(a, jnp.float32, shape=()) for a in leaves]
+  return sum(zeros[1:], zeros[0])

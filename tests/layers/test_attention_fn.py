@@ -42,17 +42,33 @@ def test_a_key_mask_equals_the_same_mask_over_all_pairs(fn):
 
 
 @functions
+def test_what_is_never_seen_can_hold_anything(fn):
+  q, k, v = inputs(7, 7)
+  real = np.asarray(Random(1).mask(2, 7).at[:, 0].set(True))
+  keys, queries = real[:, None, None], real[:, None, :, None]
+
+  def total(q, padded_q, k, v):
+    read = fn(q, k, v, mask=jnp.asarray(keys))
+    by_pairs = fn(padded_q, k, v, mask=jnp.asarray(keys & queries))
+    return jnp.sum(jnp.sin(read)) + jnp.sum(jnp.sin(by_pairs))
+
+  learn = linen_tools.compiled(jax.value_and_grad(total, (0, 1, 2, 3)))
+  expected = learn(q, q, k, v)
+  padded = (jnp.where(real[..., None, None], x, jnp.nan) for x in (q, k, v))
+  linen_tools.close(learn(q, *padded), expected)
+
+
+@functions
 def test_causal_equals_a_triangular_mask_over_all_pairs(fn):
   q, k, v = inputs(7, 7)
   triangle = jnp.broadcast_to(jnp.tril(jnp.ones((7, 7), bool)), (2, 1, 7, 7))
   causal = call(fn, q, k, v, is_causal=True)
   assert_agree(causal, call(fn, q, k, v, mask=triangle), 1e-5)
   keys = Random(1).mask(2, 1, 1, 7).at[..., 0].set(True)
-  assert_agree(
-    call(fn, q, k, v, mask=keys, is_causal=True),
-    call(fn, q, k, v, mask=keys & triangle),
-    1e-5,
-  )
+  by_pairs = call(fn, q, k, v, mask=keys & triangle)
+  for mask in (keys, jnp.broadcast_to(keys, (2, 3, 1, 7))):
+    causal = call(fn, q, k, v, mask=mask, is_causal=True)
+    assert_agree(causal, by_pairs, 1e-5)
 
 
 @functions

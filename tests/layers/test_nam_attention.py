@@ -7,11 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nam_jax.layers.nam_attention import MODES, NAMAttention
+from nam_jax.layers.nam_attention import NAMAttention
+from nam_jax.layers.nam_heads import NAMState
+from nam_jax.layers.nam_settings import MODES
+from nam_jax.layers.self_attention import SelfAttention
 from nam_jax.layers.transformer import TransformerEncoder
 from tests import linen_tools
 from tests.agreement import Random, assert_agree
-from tests.reference import memory as reference
 
 
 def made(mode, x, **fields):
@@ -24,30 +26,6 @@ def made(mode, x, **fields):
     return layer.apply(variables, *args, **options)
 
   return apply, variables
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_equals_the_memory_written_out(mode):
-  x = Random().normal(2, 7, 6)
-  layer, variables = made(mode, x, use_bias=True)
-  p = jax.tree.map(np.asarray, variables["params"])
-  inputs = np.asarray(x)
-
-  def project(name):
-    return np.tensordot(inputs, p[name]["kernel"], 1) + p[name]["bias"]
-
-  q, k, v = (project(name) for name in ("query", "key", "value"))
-  q, k = (a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (q, k))
-  p_w, p_e = 1.0, 0.0
-  if mode == "erase":
-    p_w, p_e = (
-      1 / (1 + np.exp(-project(name))) for name in ("write_gate", "erase_gate")
-    )
-  read, M = reference.sequence(q, k, v, 1.0, p_w, p_e)
-  if mode == "bidirectional":
-    read = np.einsum("bhvk,bshk->bshv", M, q)
-  expected = np.einsum("bshv,hvd->bsd", read, p["out"]["kernel"])
-  assert_agree(layer(x), expected + p["out"]["bias"], 1e-5)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -119,6 +97,15 @@ def test_initial_gates_are_the_given_probabilities():
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
+def test_parameters_start_as_those_of_softmax_attention():
+  x, fields = jnp.zeros((1, 3, 8)), {"num_heads": 2, "use_bias": True}
+  params, expected = (
+    linen_tools.compiled(layer(**fields).init)(jax.random.key(0), x)
+    for layer in (NAMAttention, SelfAttention)
+  )
+  jax.tree.map(np.testing.assert_array_equal, params, expected)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_transformer_of_it_trains_one_step_in_bfloat16(mode):
   x = Random().normal(2, 10, 8)
@@ -152,15 +139,45 @@ def test_dropout_is_on_in_training_only():
     ({"mode": "backward"}, r"mode must be one of .* got 'backward'"),
     ({"initial_write": 1.5}, r"initial_write must lie .* got 1.5"),
     ({"initial_erase": 0.0}, r"initial_erase must lie .* got 0.0"),
+    ({"mode": "erase", "max_erase": 3}, "max_erase must lie .* got 3"),
     (
       {"mode": "causal", "mean_writes": True},
       r"mean_writes needs mode='bidirectional', got 'causal'",
+    ),
+    (
+      {"decay": "head"},
+      r"decay needs mode='causal' or 'erase', got 'bidirectional'",
+    ),
+    (
+      {"mode": "causal", "max_erase": 2},
+      r"max_erase needs mode='erase', got 'causal'",
+    ),
+    (
+      {"mode": "erase", "gates": "channel", "tied_gates": True},
+      r"tied_gates needs gates='head', got 'channel'",
+    ),
+    (
+      {"mode": "erase", "tied_gates": True, "initial_write": 0.7},
+      r"initial_write and initial_erase must be equal, got 0.7 and 0.5",
+    ),
+    (
+      {"mode": "causal", "decay": "channel", "decay_from": "fixed"},
+      r"decay_from='fixed' needs decay='head', got 'channel'",
+    ),
+    (
+      {"mode": "causal", "decay_from": "learned"},
+      r"decay_from='learned' needs a decay",
+    ),
+    ({"mode": "causal", "convolution": 1}, r"convolution must be .* got 1"),
+    (
+      {"num_heads": 3, "mode": "causal", "bidirectional": True},
+      r"bidirectional=True splits .* num_heads=3 is odd",
     ),
   ],
 )
 def test_bad_fields_are_refused_when_the_layer_is_made(fields, message):
   with pytest.raises(ValueError, match=message):
-    NAMAttention(num_heads=2, **fields)
+    NAMAttention(**{"num_heads": 2, **fields})
 
 
 def test_heads_that_do_not_divide_are_refused():
@@ -168,8 +185,21 @@ def test_heads_that_do_not_divide_are_refused():
     NAMAttention(num_heads=3).init(jax.random.key(0), jnp.zeros((1, 2, 8)))
 
 
-def test_a_bidirectional_layer_has_no_memory_to_carry():
-  layer = NAMAttention(num_heads=2)
+@pytest.mark.parametrize(
+  "fields", [{}, {"mode": "causal", "bidirectional": True}]
+)
+def test_a_bidirectional_layer_has_no_memory_to_carry(fields):
+  layer = NAMAttention(num_heads=2, **fields)
   x = jnp.zeros((1, 2, 8))
   with pytest.raises(ValueError, match="no memory to continue from"):
     layer.init(jax.random.key(0), x, None, method="continue_from")
+
+
+def test_a_state_without_its_tail_is_refused():
+  layer = NAMAttention(2, "causal", convolution=4)
+  x, memory = jnp.zeros((1, 2, 8)), jnp.zeros((1, 2, 4, 4))
+  with pytest.raises(ValueError, match=r"is a NAMState .* got .*Array"):
+    layer.init(jax.random.key(0), x, memory, method="continue_from")
+  state = NAMState(memory, jnp.zeros((1, 2, 3, 2, 4)))
+  with pytest.raises(ValueError, match=r"state.tail must have .*\(1, 3, 3,"):
+    layer.init(jax.random.key(0), x, state, method="continue_from")

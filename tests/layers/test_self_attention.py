@@ -1,11 +1,13 @@
 """Softmax self-attention with the common call interface."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nam_jax.layers import self_attention
+from nam_jax.layers import self_attention, transformer
 from nam_jax.layers.attention_fn import linear_attention_fn
 from tests import linen_tools
 
@@ -21,7 +23,7 @@ def test_one_head_by_hand(inputs):
   layer = self_attention.SelfAttention(num_heads=1, qkv_dim=4)
   params = initialise(layer)
   w = {k: np.float64(p["kernel"]) for k, p in params["params"].items()}
-  x = np.float64(inputs)
+  x = np.float64(inputs) * REAL[..., None]
   q, k, v = (x @ w[name][:, 0] for name in ("query", "key", "value"))
   scores = np.exp(q @ k.swapaxes(1, 2) / 2) * REAL[:, None]
   expected = scores / scores.sum(-1, keepdims=True) @ v @ w["out"][0]
@@ -48,6 +50,15 @@ def test_finite_without_any_real_token(inputs):
   apply = linen_tools.compiled(layer.apply)
   outputs = apply(initialise(layer), inputs, mask=np.zeros((B, S), bool))
   assert np.isfinite(outputs).all()
+
+
+def test_it_keeps_no_memory_to_continue_from(inputs):
+  attention = functools.partial(self_attention.SelfAttention, num_heads=2)
+  encoder = transformer.TransformerEncoder(attention, 1, 8)
+  params = linen_tools.random_params(encoder, inputs)
+  message = r"SelfAttention keeps no memory to continue from; NAMAttention in"
+  with pytest.raises(ValueError, match=message):
+    encoder.apply(params, jnp.asarray(inputs), None, method="continue_from")
 
 
 def test_projections_have_biases_on_demand():

@@ -93,6 +93,14 @@ def make(attention, is_pair=False, max_len=12, options=None, **sizes):
   )
 
 
+def make_layer(attention, **sizes):
+  """The attention alone; of a latent kind, the encoder."""
+  size = attentions.Size(**TINY, max_len=12, **sizes)
+  kind = attentions.KINDS[attention]
+  made = kind.make(size, **OPTIONS.get(attention, {}))
+  return made if kind.latent else made()
+
+
 def tokens(*shape, length=None, seed=0):
   inputs = np.random.default_rng(seed).integers(1, 20, shape, np.int32)
   mask = np.ones(shape, bool)
@@ -132,7 +140,7 @@ def test_every_kind_classifies_pairs_too(attention):
 
 
 @pytest.mark.parametrize("attention", attentions.KINDS)
-def test_every_kind_learns_from_every_token(attention):
+def test_every_kind_learns_from_every_token_and_from_no_padding(attention):
   model = make(attention, classifier_pool="MEAN", mlp_dim=32, num_layers=1)
   inputs, mask = tokens(3, 12, length=11)
 
@@ -141,9 +149,9 @@ def test_every_kind_learns_from_every_token(attention):
     logits = model.apply(variables, inputs, mask, train=True, rngs=dropout)
     return jnp.sum(jnp.square(logits)), logits
 
-  gradient, logits = linen_tools.compiled(jax.grad(loss, has_aux=True))(
-    linen_tools.random_params(model, inputs, mask), inputs, mask
-  )
+  learn = linen_tools.compiled(jax.grad(loss, has_aux=True))
+  variables = linen_tools.random_params(model, inputs, mask)
+  gradient, logits = learn(variables, inputs, mask)
   assert logits.shape == (3, 3)
   for leaf in jax.tree.leaves(gradient):
     assert np.isfinite(leaf).all()
@@ -151,6 +159,50 @@ def test_every_kind_learns_from_every_token(attention):
   seen = np.unique(inputs[mask])
   assert (np.abs(embedding[seen]).max(axis=1) > 0).all()
   assert not embedding[0].any()
+  for anything in (np.nan, np.inf, 1e38):  # where the padding's embedding is
+    variables["params"]["tokens"]["embedding"]["embedding"][0] = anything
+    linen_tools.close(learn(variables, inputs, mask), (gradient, logits))
+
+
+@pytest.mark.parametrize("attention", attentions.KINDS)
+def test_padding_of_a_layer_can_hold_anything(attention):
+  layer = make_layer(attention)
+  x, mask = linen_tools.normal(2, 12, 8), tokens(2, 12)[1]
+  mask[0, 7:] = mask[1, 10:] = mask[1, 0] = False
+  params = linen_tools.random_params(layer, x, mask=mask)
+
+  def loss(params, x, mask):
+    outputs = layer.apply(params, x, mask=mask)
+    if not attentions.KINDS[attention].latent:
+      outputs = jnp.where(mask[..., None], outputs, 0)
+    return jnp.sum(jnp.sin(outputs)), outputs
+
+  learn = linen_tools.compiled(jax.grad(loss, (0, 1), has_aux=True))
+  expected = learn(params, x, mask)
+  for anything in (0, np.nan, np.inf):
+    padded = np.where(mask[..., None], x, np.float32(anything))
+    linen_tools.close(learn(params, padded, mask), expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 12), (2, 0)])
+@pytest.mark.parametrize("attention", attentions.KINDS)
+def test_an_empty_batch_or_sequence_is_no_error(attention, shape):
+  model = make(attention, classifier_pool="MEAN", num_layers=1)
+  inputs, mask = tokens(2, 12)
+  variables = linen_tools.random_params(model, inputs, mask)
+
+  def loss(variables, inputs, mask):
+    logits = model.apply(variables, inputs, mask)
+    assert logits.shape == (shape[0], 3)
+    return jnp.sum(logits)
+
+  jax.eval_shape(jax.grad(loss), variables, *tokens(*shape))
+
+
+def test_no_token_can_be_pooled_from_none():
+  model, (inputs, mask) = make("nam", is_pair=True), tokens(3, 2, 0)
+  with pytest.raises(ValueError, match="'CLS' pools a token, but s = 0"):
+    jax.eval_shape(model.init, jax.random.key(0), inputs, mask)
 
 
 @pytest.mark.parametrize("pool", ["CLS", "MEAN", "SUM"])
@@ -222,9 +274,7 @@ def test_compat_gives_padded_queries_the_mean_of_all_values():
   inputs, mask = tokens(1, 12, length=7)
   variables = linen_tools.random_params(model, inputs, mask)
   tree = variables["params"]["tokens"]["encoder"]["encoderblock_0"]
-  layer = attentions.softmax(
-    attentions.Size(**TINY, max_len=12, classifier_pool="MEAN", compat=True)
-  )()
+  layer = make_layer("softmax", compat=True)
   x = np.random.default_rng(1).normal(size=(1, 12, 8)).astype(np.float32)
   attention = {"params": tree["SelfAttention_0"]}
   y = linen_tools.compiled(layer.apply)(attention, x, mask=mask)
@@ -232,6 +282,19 @@ def test_compat_gives_padded_queries_the_mean_of_all_values():
   values = np.einsum("bsd,dhv->bshv", x, kernels["value"]["kernel"])
   mean = np.einsum("bhv,hvd->bd", values.mean(axis=1), kernels["out"]["kernel"])
   np.testing.assert_allclose(y[0, 7:], np.repeat(mean, 5, axis=0), rtol=1e-4)
+
+
+@pytest.mark.parametrize("compat", [False, True])
+@pytest.mark.parametrize("attention", ["local", "synthesizer"])
+def test_compat_lets_padding_attend_from_what_it_holds(attention, compat):
+  layer = make_layer(attention, compat=compat)
+  x, mask = linen_tools.normal(2, 12, 8), tokens(2, 12, length=7)[1]
+  params = linen_tools.random_params(layer, x, mask=mask)
+  apply = linen_tools.compiled(layer.apply)
+  padded = np.where(mask[..., None], x, -x)
+  change = apply(params, x, mask=mask) - apply(params, padded, mask=mask)
+  assert np.abs(change[mask]).max() < 1e-6
+  assert (np.abs(change[:, 7]).max() > 1e-3) == compat
 
 
 @pytest.mark.parametrize(

@@ -44,19 +44,63 @@ def make_batch(b=3, s=9):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_padding_never_changes_the_logits_of_a_real_token(name):
+def test_padding_changes_no_real_output_and_no_gradient(name):
   model, (inputs, tokens) = make_tiny(name), make_batch()
+  params = linen_tools.random_params(model, inputs, tokens)["params"]["core"]
+  real = np.asarray(tokens)[..., None]
+  x = linen_tools.normal(*tokens.shape, TINY["emb_dim"])
+
+  def loss(params, x):
+    core = {"params": params}
+    outputs = model.core.apply(core, x, mask=tokens, train=False)
+    outputs = jnp.where(real, outputs, 0)
+    return jnp.sum(jnp.sin(outputs)), outputs
+
+  learn = linen_tools.compiled(jax.grad(loss, (0, 1), has_aux=True))
+  expected = learn(params, x)
+  assert expected[1].shape[:2] == (3, 9)
+  for anything in (0, np.nan, np.inf):
+    padded = np.where(real, x, np.float32(anything))
+    linen_tools.close(learn(params, padded), expected)
+  assert np.abs(learn(params, x * 2)[1] - expected[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("shape", [(0, 9), (2, 0)])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_batch_or_sequence_is_no_error(name, shape, request):
+  if (name, shape[0]) == ("dnc", 0):
+    request.applymarker(pytest.mark.xfail(reason="an empty batch in the DNC"))
+  model = make_tiny(name)
+  variables = linen_tools.random_params(model, *make_batch())
+
+  def loss(variables, inputs, tokens):
+    logits = model.apply(variables, inputs, tokens)
+    assert logits.shape == (*shape, 16)
+    return jnp.sum(logits)
+
+  nothing = jnp.zeros(shape, jnp.int32)
+  jax.eval_shape(jax.grad(loss), variables, nothing, nothing == 0)
+
+
+@pytest.mark.parametrize("what", ["embedding", "id"])
+def test_padding_has_no_embedding(monkeypatch, what):
+  monkeypatch.setitem(registry.CORES, "guess", Guess)
+  model, (inputs, tokens) = registry.make_model("guess", 16), make_batch()
+  inputs = np.where(tokens, inputs % 15, 15)
   variables = linen_tools.random_params(model, inputs, tokens)
-  apply = linen_tools.compiled(model.apply)
-  inputs, tokens = np.asarray(inputs), np.asarray(tokens)
-  logits = apply(variables, inputs, tokens)
-  assert logits.shape == (3, 9, 16)
-  others = np.where(tokens, inputs, (inputs + 1) % 16)
-  np.testing.assert_allclose(
-    apply(variables, others, tokens)[tokens], logits[tokens], atol=1e-5
-  )
-  changed = apply(variables, (inputs + 1) % 16, tokens)
-  assert np.abs(changed - logits)[tokens].max() > 1e-3
+
+  def loss(variables, inputs):
+    logits = model.apply(variables, inputs, tokens)
+    logits = jnp.where(tokens[..., None], logits, 0)
+    return jnp.sum(jnp.sin(logits)), logits
+
+  learn = linen_tools.compiled(jax.grad(loss, has_aux=True))
+  expected = learn(variables, inputs)
+  if what == "id":
+    inputs = np.where(tokens, inputs, 99).astype(np.int32)
+  else:
+    variables["params"]["embedding"]["embedding"][15] = np.nan
+  linen_tools.close(learn(variables, inputs), expected)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -26,6 +26,11 @@ def holes(s):
   return mask
 
 
+def spoilt(x, mask):
+  """x with NaN at masked tokens, which may hold anything."""
+  return jnp.where(mask[..., None, None], x, jnp.nan)
+
+
 def run(q, k, v, gradient, **options):
   """Outputs and gradients of their product with `gradient`, in one jit."""
 
@@ -50,6 +55,7 @@ def test_causal_equals_the_masked_matrix(s):
   args, mask = arguments(s), holes(s)
   allowed = mask[:, None] & np.tri(s, dtype=bool)[None] & mask[:, :, None]
   expected = reference.linear_attention(*args[:3], allowed, args[3])
+  args[:3] = [spoilt(x, mask) for x in args[:3]]
   assert_close(run(*args, mask=jnp.array(mask), causal=True), expected)
 
 
@@ -64,6 +70,7 @@ def test_bidirectional_equals_the_masked_matrix():
   args, mask = arguments(17), holes(17)
   allowed = mask[:, None] & mask[:, :, None]
   expected = reference.linear_attention(*args[:3], allowed, args[3])
+  args[:3] = [spoilt(x, mask) for x in args[:3]]
   assert_close(run(*args, mask=jnp.array(mask)), expected)
 
 
@@ -71,6 +78,7 @@ def test_queries_may_read_another_sequence():
   args, mask = arguments(5, 9), holes(9)
   allowed = np.broadcast_to(mask[:, None], (B, 5, 9))
   expected = reference.linear_attention(*args[:3], allowed, args[3])
+  args[1:3] = [spoilt(x, mask) for x in args[1:3]]
   assert_close(run(*args, key_mask=jnp.array(mask)), expected)
 
 
@@ -94,6 +102,14 @@ def test_bfloat16_is_rounded_only_at_the_end(causal):
   outputs = attend(*narrow)
   assert outputs.dtype == jnp.bfloat16
   np.testing.assert_array_equal(outputs, attend(*wide).astype(jnp.bfloat16))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(0, 3, H, K), (B, 0, H, K), (B, 3, 0, K)])
+def test_nothing_in_nothing_out(shape, causal):
+  x = jnp.zeros(shape)
+  results = run(x, x, x, x, mask=jnp.ones(shape[:2], bool), causal=causal)
+  assert all(y.shape == shape for y in results)
 
 
 def test_more_keys_than_queries_cannot_be_causal():

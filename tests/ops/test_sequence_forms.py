@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import plain
-from nam_jax.ops import chunked, hardware, normalize, recurrent
+from nam_jax.ops import chunked, normalize, recurrent
 from tests import linen_tools
 from tests.agreement import Random, assert_agree, by_position, relative
 from tests.reference import memory as reference

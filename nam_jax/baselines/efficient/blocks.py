@@ -13,17 +13,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Shaped
 
 from nam_jax.layers.shapes import Mask, Tokens
-from nam_jax.ops import precision
+from nam_jax.ops import masks, precision
 
 
 def split(
   x: Shaped[Array, "b s *n"], size: int
 ) -> Shaped[Array, "b z {size} *n"]:
   """Blocks of `size` tokens, the last one padded with zeros (False)."""
-  if size < 1:
-    raise ValueError(f"a block must have at least one token, got {size}")
   b, s, *rest = x.shape
-  z = -(-s // size)
+  if size < min(s, 1):
+    raise ValueError(f"a block must have at least one token, got {size}")
+  z = -(-s // max(size, 1))
   x = jnp.pad(x, ((0, 0), (0, z * size - s), *[(0, 0)] * len(rest)))
   return x.reshape(b, z, size, *rest)
 
@@ -46,7 +46,8 @@ def neighbours(x: Shaped[Array, "b z c *n"]) -> Shaped[Array, "b z t *n"]:
 
 
 def real_tokens(mask: Mask | None, x: Shaped[Array, "b s *n"]) -> Mask:
-  """The mask; without one, all tokens of x are real."""
+  """The mask, checked; without one, all tokens of x are real."""
+  masks.check_mask(mask, x.shape[:2])
   return jnp.ones(x.shape[:2], bool) if mask is None else mask
 
 
@@ -172,6 +173,7 @@ def as_attention_fn(attention: Callable[..., Array], **options):
   ) -> Float[Array, "b s h v"]:
     """Self-attention with those of flax's arguments that it supports."""
     if mask is not None:
+      masks.check_mask(mask, mask.shape)
       if mask.shape[1:3] != (1, 1):
         raise ValueError(
           f"mask may hide only keys, with shape [b 1 1 s], got {mask.shape}"

@@ -52,7 +52,7 @@ def lsh_attention(
   b, s, h, _ = query.shape
   real = jnp.repeat(blocks.real_tokens(mask, query), h, axis=0)
   query, value = (
-    jnp.moveaxis(x, 2, 1).reshape(b * h, s, -1) for x in (query, value)
+    jnp.moveaxis(x, 2, 1).reshape(b * h, s, x.shape[-1]) for x in (query, value)
   )
   rngs = None
   if dropout_rng is not None:
@@ -63,7 +63,7 @@ def lsh_attention(
   outputs, totals = jax.vmap(one_round)(rotations, rngs)
   share = jax.nn.softmax(totals, axis=0)
   outputs = jnp.einsum("rns,rnsv->nsv", share, outputs)
-  outputs = jnp.moveaxis(outputs.reshape(b, h, s, -1), 1, 2)
+  outputs = jnp.moveaxis(outputs.reshape(b, h, *outputs.shape[1:]), 1, 2)
   return outputs.astype(value.dtype)
 
 

@@ -28,14 +28,14 @@ def by_hand(params, x, mask):
     name: np.float64(p.get("kernel", p) if isinstance(p, dict) else p)
     for name, p in params["params"].items()
   }
+  x = x * mask[..., None]
   query, key, value = (
     np.einsum("bsd,dhk->bshk", x, kernels[name])
     for name in ("query", "key", "value")
   )
   mixture = kernels["lr_kernel"][: x.shape[1]]
   key, value = (
-    np.einsum("bthk,tn->bnhk", tokens * mask[..., None, None], mixture)
-    for tokens in (key, value)
+    np.einsum("bthk,tn->bnhk", tokens, mixture) for tokens in (key, value)
   )
   allowed = np.ones((x.shape[1], 3), bool)
   heads = reference.masked_attention(query, key, value, allowed)

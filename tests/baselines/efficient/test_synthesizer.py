@@ -44,6 +44,7 @@ def by_hand(params, x, mask):
     name: np.float64(p.get("kernel", p) if isinstance(p, dict) else p)
     for name, p in params["params"].items()
   }
+  x = x * mask[..., None]
   b, s, _ = x.shape
   scores = np.zeros((b, H, s, s))
   if "random" in w:

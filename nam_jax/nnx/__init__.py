@@ -1,0 +1,9 @@
+"""The layers as `flax.nnx` modules.
+
+Settings, parameters and results are those of the linen modules of the same name
+in `nam_jax`, which compute with the same functions.
+"""
+
+from nam_jax.nnx.nam_attention import NAMAttention
+
+__all__ = ["NAMAttention"]
