@@ -53,7 +53,7 @@ def lstm(
 
   Tokens whose mask is False leave the state untouched and output zero. With
   `reverse` the state runs from the last token to the first. Differentiable
-  in reverse mode, any number of times; `jax.jvp` is not supported.
+  in reverse mode, any number of times; for forward mode see `linearize`.
   """
   b, s, i = x.shape
   masks.check_mask(mask, (b, s))
