@@ -17,6 +17,7 @@ from nam_jax.layers.transformer import (
   TransformerEncoder,
 )
 from nam_jax.ops.chunked import memory_chunked
+from nam_jax.ops.derivatives import linearize
 from nam_jax.ops.linear_attention import linear_attention
 from nam_jax.ops.lsam import LSAMState
 from nam_jax.ops.memory import read, write
@@ -24,6 +25,7 @@ from nam_jax.ops.memory_form import memory
 from nam_jax.ops.normalize import unit
 from nam_jax.ops.outer_product import outer_product_attention
 from nam_jax.ops.recurrent import memory_scan
+from nam_jax.ops.several_writes import memory_several_writes
 from nam_jax.ops.sharded import (
   memory_sharded,
   outer_product_attention_sharded,
@@ -72,9 +74,11 @@ __all__ = [
   "generate",
   "linear_attention",
   "linear_attention_fn",
+  "linearize",
   "memory",
   "memory_chunked",
   "memory_scan",
+  "memory_several_writes",
   "memory_sharded",
   "nam_attention_fn",
   "outer_product_attention",
