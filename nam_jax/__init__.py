@@ -17,6 +17,7 @@ from nam_jax.layers.transformer import (
   TransformerEncoder,
 )
 from nam_jax.ops.chunked import memory_chunked
+from nam_jax.ops.derivatives import linearize
 from nam_jax.ops.linear_attention import linear_attention
 from nam_jax.ops.lsam import LSAMState
 from nam_jax.ops.memory import read, write
@@ -72,6 +73,7 @@ __all__ = [
   "generate",
   "linear_attention",
   "linear_attention_fn",
+  "linearize",
   "memory",
   "memory_chunked",
   "memory_scan",

@@ -25,6 +25,11 @@ def assert_agree(actual, expected, tolerance=1e-5):
     assert error <= tolerance, f"{jax.tree_util.keystr(path)}: {error:.1e}"
 
 
+def in_float64(tree):
+  """The same arrays in float64; call it within `jax.enable_x64(True)`."""
+  return jax.tree.map(lambda a: jnp.asarray(np.float64(a)), tree)
+
+
 def by_position(form):
   """A memory form as a function of q, k, v, p_r, p_w and p_e."""
 

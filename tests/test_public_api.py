@@ -45,6 +45,7 @@ NAMES = [
   "generate",
   "linear_attention",
   "linear_attention_fn",
+  "linearize",
   "memory",
   "memory_chunked",
   "memory_scan",

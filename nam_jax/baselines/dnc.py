@@ -13,10 +13,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jax import lax
 from jaxtyping import Array, DTypeLike, Float
 
 from nam_jax.layers.shapes import Mask, Tokens
-from nam_jax.ops import addressing
+from nam_jax.ops import addressing, masks, varying
 
 
 class DNCState(NamedTuple):
@@ -164,7 +165,7 @@ class DNCCell(nn.RNNCellBase):
   ) -> tuple[DNCState, Float[Array, "*b e"]]:
     """Takes one token; returns the new state and what the output reads."""
     batch, dtype = x.shape[:-1], self.dtype or x.dtype
-    reads = carry.reads.reshape(*batch, -1).astype(dtype)
+    reads = lax.collapse(carry.reads, len(batch)).astype(dtype)
     (cell, hidden), _ = self.controller(
       (carry.cell.astype(dtype), carry.hidden.astype(dtype)),
       jnp.concatenate([x.astype(dtype), reads], axis=-1),
@@ -178,7 +179,7 @@ class DNCCell(nn.RNNCellBase):
       cell=cell.astype(carry.cell.dtype),
       hidden=hidden.astype(carry.hidden.dtype),
     )
-    reads = state.reads.reshape(*batch, -1).astype(dtype)
+    reads = lax.collapse(state.reads, len(batch)).astype(dtype)
     return state, jnp.concatenate([hidden, reads], axis=-1)
 
   @nn.nowrap
@@ -226,7 +227,9 @@ class DNC(nn.Module):
     mask: Mask | None = None,
   ) -> tuple[Tokens, DNCState]:
     """Returns the outputs and the state after the last real token."""
-    b, _, d = x.shape
+    b, s, d = x.shape
+    masks.check_mask(mask, (b, s))
+    x = masks.hide(x, mask)
     cell = DNCCell(
       features=d,
       controller_features=self.controller_features or d,
@@ -238,6 +241,7 @@ class DNC(nn.Module):
     )
     if initial_state is None:
       initial_state = cell.initialize_carry(jax.random.key(0), (b, d))
+    initial_state, *_ = varying.alike(initial_state, x, mask)
 
     # Recomputing a step in the backward pass is faster than storing it, except
     # for the products with weights.
@@ -265,7 +269,4 @@ class DNC(nn.Module):
       out_axes=1,
     )
     state, found = scan(cell, initial_state, (x, mask))
-    outputs = cell.output(found)
-    if mask is not None:
-      outputs = jnp.where(mask[..., None], outputs, 0)
-    return outputs, state
+    return masks.hide(cell.output(found), mask), state

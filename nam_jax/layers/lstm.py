@@ -19,8 +19,8 @@ States = lstm.LSTMState | tuple[lstm.LSTMState, lstm.LSTMState]
 
 
 def _orthogonal_per_gate(key, shape, dtype):
-  d, g = shape
-  keys = jax.random.split(key, g // d)
+  d, _ = shape
+  keys = jax.random.split(key, 4)
   init = nn.initializers.orthogonal()
   return jnp.concatenate([init(k, (d, d), dtype) for k in keys], axis=-1)
 

@@ -7,7 +7,7 @@ from jaxtyping import Array, DTypeLike, Float
 
 from nam_jax.layers import checks
 from nam_jax.layers.shapes import Mask, Tokens
-from nam_jax.ops import normalize, precision, tape
+from nam_jax.ops import masks, normalize, precision, tape
 from nam_jax.ops.tape import Tape, Transition
 
 
@@ -71,9 +71,12 @@ class NAMTuringMachine(nn.Module):
       mask: True at real tokens. The others change nothing and output zero.
     """
     checks.check_tokens(x)
+    masks.check_mask(mask, x.shape[:2])
     if tape_length < 1:
       raise ValueError(f"tape_length must be positive, got {tape_length}")
-    controls = self._controls(x, x if control is None else control)
+    x = masks.hide(x, mask)
+    control = x if control is None else masks.hide(control, mask)
+    controls = self._controls(x, control)
     b, _, h, v = controls.value.shape
     k = controls.key.shape[-1]
     if initial_tape is None:

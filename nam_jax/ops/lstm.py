@@ -18,6 +18,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, DTypeLike, Float
 
+from nam_jax.ops import masks, varying
+
 
 class LSTMState(NamedTuple):
   """What an LSTM carries from one token to the next."""
@@ -51,15 +53,18 @@ def lstm(
 
   Tokens whose mask is False leave the state untouched and output zero. With
   `reverse` the state runs from the last token to the first. Differentiable
-  in reverse mode, any number of times; `jax.jvp` is not supported.
+  in reverse mode, any number of times; for forward mode see `linearize`.
   """
   b, s, i = x.shape
+  masks.check_mask(mask, (b, s))
+  x = masks.hide(x, mask)
   flat = jnp.swapaxes(x, 0, 1).reshape(s * b, i)
   inputs = _matmul(flat, input_kernel, initial_state.cell.dtype)
   inputs = inputs + bias.astype(inputs.dtype)[None]
   inputs = inputs.reshape(s, b, bias.size)
   keep = None if mask is None else mask.T[..., None]  # [s b 1]
-  outputs, state = _scan(reverse, inputs, recurrent_kernel, initial_state, keep)
+  operands = varying.alike(inputs, recurrent_kernel, initial_state, keep)
+  outputs, state = _scan(reverse, *operands)
   return jnp.swapaxes(outputs, 0, 1).astype(x.dtype), state
 
 

@@ -14,8 +14,8 @@ write, as LSAM does, and so do we: a machine can read what it has just written.
 Heads are scaled to unit length after a move, or left as the paper's raw sum.
 
 All controls are known before the loop. The backward pass is written by hand and
-undoes the writes instead of storing tapes; the rules, which users may add to,
-are differentiated by JAX.
+stores no tape per token, only one per segment (`nam_jax.ops.segments`); the
+rules, which users may add to, are differentiated by JAX.
 """
 
 import functools
@@ -27,7 +27,15 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from nam_jax.ops import masks, memory, normalize, sequence, undo
+from nam_jax.ops import (
+  masks,
+  memory,
+  normalize,
+  segments,
+  sequence,
+  undo,
+  varying,
+)
 
 Heads = Float[Array, "2 b h n"]  # the read heads, then the write heads
 Rule = Callable[[Heads, Float[Array, "b h n"]], Heads]
@@ -109,21 +117,34 @@ def tape_scan(
     The outputs in the type of the values, the tape afterwards, and the heads as
     they were when each token was written and read.
   """
+  b, s = controls.value.shape[:2]
+  masks.check_mask(mask, (b, s))
   dtype = tape.values.dtype
-  wide = Controls(*(array.astype(dtype) for array in controls))
-  x_values = masks.hide(memory.scale(wide.p_w, wide.value), mask)
-  x_keys = masks.hide(memory.scale(wide.p_w, wide.key), mask)
-  p_e = masks.hide(wide.p_e[..., None], mask)
+  wide = Controls(*(array.astype(dtype) for array in _hide(controls, mask)))
   tokens = _Tokens(
-    *(_time_first(a) for a in (x_values, x_keys, wide.query, p_e)),
+    x_values=_time_first(memory.scale(wide.p_w, wide.value)),
+    x_keys=_time_first(memory.scale(wide.p_w, wide.key)),
+    query=_time_first(wide.query),
+    p_e=_time_first(wide.p_e[..., None]),
     actions=jnp.moveaxis(wide.actions, 2, 0),
-    real=None if mask is None else _time_first(mask),
   )
+  real = None if mask is None else _time_first(mask)
+  tokens, tape, real = varying.alike(tokens, tape, real)
+  tokens, real = segments.split(tokens, real)
   mix = functools.partial(_mix, transitions)
-  reads, heads, end = _scan(mix, normalize_heads, tokens, tape)
+  reads, heads, end = _scan(mix, normalize_heads, tokens, real, tape)
+  reads, heads = segments.join((reads, heads), s)
   reads, heads = _time_first(reads), jnp.moveaxis(heads, 2, 0)
   outputs = sequence.outputs(reads, wide.p_r, mask, controls.value.dtype)
   return outputs, end, heads
+
+
+def _hide(controls: Controls, mask) -> Controls:
+  """The controls with zeros at masked tokens, so that nothing is written."""
+  *others, actions = controls
+  others = [masks.hide(array, mask) for array in others]
+  actions = [masks.hide(array, mask) for array in actions]
+  return Controls(*others, actions=jnp.stack(actions))
 
 
 class _Tokens(NamedTuple):
@@ -134,7 +155,6 @@ class _Tokens(NamedTuple):
   query: Float[Array, "s b h k"]
   p_e: Float[Array, "s b h 1"]
   actions: Float[Array, "s 2 b h a"]
-  real: Bool[Array, "s b"] | None  # None: all are real
 
 
 def _time_first(array):
@@ -151,10 +171,10 @@ def _mix(transitions, actions, heads, found):
 
 
 def _step(mix, normalized, carry, token):
-  x_values, x_keys, query, p_e, actions, real = token
-  T, K, heads = carry
+  (x_values, x_keys, query, p_e, actions), real = token
+  values, keys, heads = carry
   r_head, w_head = heads
-  T, K = undo.settle(T), undo.settle(K)
+  T, K = undo.settle(values), undo.settle(keys)
   old_values, old_keys = undo.at(T, w_head), undo.at(K, w_head)
   u_values, u_keys = x_values - p_e * old_values, x_keys - p_e * old_keys
   found = undo.along(K, query) + w_head * undo.dot(u_keys, query)
@@ -163,9 +183,10 @@ def _step(mix, normalized, carry, token):
     moved, scale = normalize.unit_and_scale(moved)
   if real is not None:
     moved = jnp.where(real[None, :, None, None], moved, heads)
-  carry = undo.add(T, (u_values, w_head)), undo.add(K, (u_keys, w_head)), moved
+  values = values.add(T, (u_values, w_head))
+  keys = keys.add(K, (u_keys, w_head))
   saved = _Saved(heads, found, scale, old_values, old_keys)
-  return carry, (undo.at(T, r_head), saved)
+  return (values, keys, moved), (undo.at(T, r_head), saved)
 
 
 class _Saved(NamedTuple):
@@ -178,14 +199,15 @@ class _Saved(NamedTuple):
   old_keys: Float[Array, "b h k"]
 
 
-def _step_back(mix, carry, token):
-  T, K, dT, dK, moved, d_moved = carry
-  tokens, saved, (u_values, u_keys), d_read, d_seen = token
+def _step_back(mix, T, K, carry, token):
+  """One step back, with the `segments.Writes` of the two tapes."""
+  dT, dK, moved, d_moved = carry
+  tokens, saved, (u_values, u_keys), d_read, d_seen, real, before = token
   r_head, w_head = saved.heads
   d_mixed = d_moved[0] + jnp.stack(d_moved[1:])
   d_kept = [] if d_seen is None else [d_seen]
-  if tokens.real is not None:
-    real = tokens.real[None, :, None, None]
+  if real is not None:
+    real = real[None, :, None, None]
     d_kept.append(jnp.where(real, 0, d_mixed))
     d_mixed = jnp.where(real, d_mixed, 0)
   if saved.scale is not None:
@@ -193,21 +215,20 @@ def _step_back(mix, carry, token):
   _, pull = jax.vjp(mix, tokens.actions, saved.heads, saved.found)
   d_actions, d_heads, d_found = pull(d_mixed)
 
-  T = undo.settle(T, (-u_values, w_head))
-  dr_head = undo.along(T, d_read) + w_head * undo.dot(u_values, d_read)
+  dr_head = T.along(before, d_read) + w_head * undo.dot(u_values, d_read)
   G = undo.settle(dT, (d_read, r_head))
   dx_values, dw_head, d_old = undo.back(G, u_values, w_head, tokens.p_e)
-  dw_head = dw_head + undo.along(T, d_old)
-  dT = undo.add(G, (d_old, w_head))
+  dw_head = dw_head + T.along(before, d_old)
+  dT = dT.add(G, (d_old, w_head))
 
-  K = undo.settle(K, (-u_keys, w_head))
-  d_query = undo.at(K, d_found) + u_keys * undo.dot(w_head, d_found)
+  d_query = K.at(before, d_found) + u_keys * undo.dot(w_head, d_found)
   late, G = (tokens.query, d_found), undo.settle(dK)
-  dx_keys, dk, d_old = undo.back_late(K, G, late, u_keys, w_head, tokens.p_e)
-  dK = undo.add(G, late, (d_old, w_head))
+  dx_keys, dk, d_old = undo.back(G, u_keys, w_head, tokens.p_e, late)
+  dw_head = dw_head + dk + K.along(before, d_old)
+  dK = dK.add(G, late, (d_old, w_head))
 
-  d_heads = (sum(d_kept, d_heads), dr_head, dw_head + dk)
-  carry = (undo.add(T), undo.add(K), dT, dK, saved.heads, d_heads)
+  d_heads = (sum(d_kept, d_heads), dr_head, dw_head)
+  carry = (dT, dK, saved.heads, d_heads)
   return carry, (dx_values, dx_keys, d_query, d_actions)
 
 
@@ -215,62 +236,92 @@ def _is_zero(gradient):
   return isinstance(gradient, jax.custom_derivatives.SymbolicZero)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _scan(mix, normalized, tokens, tape):
-  return _run(mix, normalized, tokens, tape)[0]
-
-
-def _scan_forward(mix, normalized, tokens, tape):
-  tokens, tape = jax.tree.map(lambda primal: primal.value, (tokens, tape))
-  return _run(mix, normalized, tokens, tape)
-
-
-def _run(mix, normalized, tokens, tape):
+def _run(mix, normalized, cut, tokens, real, tape):
+  """The forward pass over segments [z c ...]."""
   step = functools.partial(_step, mix, normalized)
-  start = (undo.pending(tape.values), undo.pending(tape.keys), tape.heads)
-  (T, K, heads), (reads, saved) = lax.scan(step, start, tokens)
+
+  def segment(tape, tokens):
+    T, K = (undo.pending(M, cut=cut) for M in (tape.values, tape.keys))
+    (T, K, heads), saved = lax.scan(step, (T, K, tape.heads), tokens)
+    end = Tape(undo.settle(T), undo.settle(K), heads)
+    return end, (saved, (tape.values, tape.keys))
+
+  end, ((reads, saved), starts) = lax.scan(segment, tape, (tokens, real))
   # The tape was read before the write was added.
-  r_heads, w_heads = jnp.moveaxis(saved.heads, 1, 0)
+  r_heads, w_heads = jnp.moveaxis(saved.heads, 2, 0)
   u_values = tokens.x_values - tokens.p_e * saved.old_values
   reads = reads + u_values * undo.dot(w_heads, r_heads)
-  tape = Tape(undo.settle(T), undo.settle(K), heads)
-  return (reads, saved.heads, tape), (tokens, saved, tape)
+  residuals = (tokens, real, saved, starts, end.heads)
+  return (reads, saved.heads, end), residuals
 
 
-def _scan_backward(mix, normalized, residuals, gradients):
-  del normalized  # scaled by saved.scale
-  tokens, saved, tape = residuals
-  d_reads, d_seen, d_tape = gradients
-  # The heads are rarely used; their gradient would be a large array of zeros.
-  d_seen = None if _is_zero(d_seen) else d_seen
-  d_reads, d_tape = jax.tree.map(
-    lambda d: jnp.zeros(d.shape, d.dtype) if _is_zero(d) else d,
-    (d_reads, d_tape),
-    is_leaf=_is_zero,
-  )
-  u_values = tokens.x_values - tokens.p_e * saved.old_values
-  u_keys = tokens.x_keys - tokens.p_e * saved.old_keys
-  nothing = jnp.zeros_like(d_tape.heads[0])
-  start = (
-    undo.add(tape.values),
-    undo.add(tape.keys),
-    undo.pending(d_tape.values),
-    undo.pending(d_tape.keys, 2),
-    tape.heads,
-    (d_tape.heads, nothing, nothing),
-  )
-  (_, _, dT, dK, _, d_heads), grads = lax.scan(
-    functools.partial(_step_back, mix),
-    start,
-    (tokens, saved, (u_values, u_keys), d_reads, d_seen),
+def _run_back(mix, cut, residuals, gradients):
+  tokens, real, saved, starts, last = residuals
+  d_reads, d_seen, d_end = gradients
+  before = segments.before(d_reads.shape[1], False, d_reads.dtype)
+
+  def segment(carry, operands):
+    moved, d_tape = carry
+    T, K, tokens, saved, d_reads, *others = operands
+    u_values = tokens.x_values - tokens.p_e * saved.old_values
+    u_keys = tokens.x_keys - tokens.p_e * saved.old_keys
+    w_heads = saved.heads[:, 1]
+    T = segments.writes(T, u_values, w_heads)
+    K = segments.writes(K, u_keys, w_heads)
+    dT = undo.pending(d_tape.values, cut=cut)
+    dK = undo.pending(d_tape.keys, 2, cut=cut)
+    nothing = jnp.zeros_like(d_tape.heads[0])
+    (dT, dK, moved, d_heads), grads = lax.scan(
+      functools.partial(_step_back, mix, T, K),
+      (dT, dK, moved, (d_tape.heads, nothing, nothing)),
+      (tokens, saved, (u_values, u_keys), d_reads, *others, before),
+      reverse=True,
+    )
+    d_heads = d_heads[0] + jnp.stack(d_heads[1:])
+    d_tape = Tape(undo.settle(dT), undo.settle(dK), d_heads)
+    return (moved, d_tape), grads
+
+  (_, d_tape), grads = lax.scan(
+    segment,
+    (last, d_end),
+    (*starts, tokens, saved, d_reads, d_seen, real),
     reverse=True,
   )
   dx_values, dx_keys, d_query, d_actions = grads
   d_p_e = -undo.dot(dx_values, saved.old_values)
   d_p_e = d_p_e - undo.dot(dx_keys, saved.old_keys)
-  d_heads = d_heads[0] + jnp.stack(d_heads[1:])
-  d_tokens = _Tokens(dx_values, dx_keys, d_query, d_p_e, d_actions, None)
-  return d_tokens, Tape(undo.settle(dT), undo.settle(dK), d_heads)
+  d_tokens = _Tokens(dx_values, dx_keys, d_query, d_p_e, d_actions)
+  return d_tokens, None, d_tape
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _scan(mix, normalized, tokens, real, tape):
+  run = functools.partial(_run, mix, normalized)
+  n = tape.values.shape[-1]
+  return undo.for_platform(run, n, tokens, real, tape)[0]
+
+
+def _scan_forward(mix, normalized, *operands):
+  operands = jax.tree.map(lambda primal: primal.value, operands)
+  run = functools.partial(_run, mix, normalized)
+  n = operands[-1].values.shape[-1]
+  return undo.for_platform(run, n, *operands)
+
+
+def _scan_backward(mix, normalized, residuals, gradients):
+  del normalized  # scaled by saved.scale
+  d_reads, d_seen, d_end = gradients
+  last = residuals[-1]
+  # The heads are rarely used; their gradient would be a large array of zeros.
+  d_seen = None if _is_zero(d_seen) else d_seen
+  d_reads, d_end = jax.tree.map(
+    lambda d: jnp.zeros_like(last, shape=d.shape) if _is_zero(d) else d,
+    (d_reads, d_end),
+    is_leaf=_is_zero,
+  )
+  run = functools.partial(_run_back, mix)
+  n = d_end.values.shape[-1]
+  return undo.for_platform(run, n, residuals, (d_reads, d_seen, d_end))
 
 
 _scan.defvjp(_scan_forward, _scan_backward, symbolic_zeros=True)

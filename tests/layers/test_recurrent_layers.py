@@ -22,6 +22,11 @@ LAYERS = {
   "nam_tm": NAMTuringMachine(num_heads=2),
 }
 layers = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+MACHINES = LAYERS | {
+  "lstm": LSTM(features=4, bidirectional=True),
+  "dnc": baselines.DNC(num_slots=6, slot_width=4, num_reads=2),
+}
+machines_too = pytest.mark.parametrize("layer", MACHINES.values(), ids=MACHINES)
 
 
 def loss_of(layer):
@@ -39,18 +44,47 @@ def test_gradients_are_finite_at_zero(layer):
   assert all(np.isfinite(g).all() for g in jax.tree.leaves(grads))
 
 
-@pytest.mark.parametrize(
-  "layer",
-  [*LAYERS.values(), LSTM(features=8), baselines.DNC()],
-  ids=[*LAYERS, "lstm", "dnc"],
-)
-def test_an_empty_sequence_gives_no_outputs_and_no_gradient(layer):
-  x = jnp.zeros((2, 0, 8))
+@machines_too
+@pytest.mark.parametrize("shape", [(2, 0, 8), (0, 3, 8)])
+def test_nothing_in_gives_no_outputs_and_no_gradient(layer, shape):
+  x = jnp.zeros(shape)
   variables = linen_tools.random_params(layer, jnp.zeros((2, 3, 8)))
   outputs, _ = jax.eval_shape(layer.apply, variables, x)
-  assert outputs.shape == (2, 0, 8)
+  assert outputs.shape == shape
   grads = linen_tools.compiled(jax.grad(loss_of(layer)))(variables, x)
   assert not any(np.any(g) for g in jax.tree.leaves(grads))
+
+
+@pytest.mark.parametrize(
+  "layer",
+  [*MACHINES.values(), baselines.LSTMAttention()],
+  ids=[*MACHINES, "lstm_attention"],
+)
+def test_padding_can_hold_anything(layer):
+  mask = linen_tools.GAPS
+  x, control = linen_tools.normal(2, 2, 6, 8)
+  inputs = {"x": x}
+  if isinstance(layer, NAMTuringMachine):
+    inputs["control"] = control
+  variables = linen_tools.random_params(layer, **inputs)
+
+  @linen_tools.compiled
+  def run(variables, inputs):
+    def loss(variables, inputs):
+      result = layer.apply(variables, **inputs, mask=jnp.array(mask))
+      outputs, state = result if isinstance(result, tuple) else (result, ())
+      total = sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(state))
+      real = jnp.where(mask[..., None], outputs, 0)
+      return total + jnp.sum(jnp.sin(real)), (real, state)
+
+    return jax.grad(loss, (0, 1), has_aux=True)(variables, inputs)
+
+  def filled(value):
+    return {n: np.where(mask[..., None], a, value) for n, a in inputs.items()}
+
+  expected = run(variables, filled(np.float32(0)))
+  for value in (np.nan, np.inf):
+    assert_agree(run(variables, filled(np.float32(value))), expected, 0)
 
 
 @layers

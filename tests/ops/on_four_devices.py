@@ -13,7 +13,9 @@ import pytest
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
+import nam_jax
 from nam_jax.ops import memory_form, outer_product, sharded
+from tests import linen_tools
 from tests.agreement import Random, assert_agree, by_position
 
 SPLIT = P(None, "seq")
@@ -146,6 +148,38 @@ def test_outer_product_attention(dtype):
   wide = functools.partial(jax.tree.map, lambda a: a.astype(jnp.float32))
   tolerance = 1e-5 if dtype == jnp.float32 else NEIGHBOUR
   assert_agree(wide(actual), wide(expected), tolerance)
+
+
+MACHINES = {
+  "lsam": nam_jax.LSAM(features=8, num_heads=2, bidirectional=True),
+  "nam_tm": nam_jax.NAMTuringMachine(num_heads=2),
+  "lstm": nam_jax.LSTM(features=4),
+  "dnc": nam_jax.DNC(num_slots=6, slot_width=4, num_reads=2),
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_machines_with_a_split_batch(machine):
+  """The parameters are on all devices; their gradients are sums over them."""
+  x, mask = Random().normal(4, 5, 8), Random().mask(4, 5)
+  params = linen_tools.random_params(machine, x)
+
+  def loss(params, x, mask):
+    outputs, state = machine.apply(params, x, mask=mask)
+    return sum(jnp.sum(jnp.sin(a)) for a in jax.tree.leaves((outputs, state)))
+
+  @functools.partial(
+    jax.shard_map,
+    mesh=make_mesh(data=4),
+    in_specs=(P(), P("data"), P("data")),
+    out_specs=(P(), P("data")),
+  )
+  def gradients(params, x, mask):
+    return jax.grad(loss, (0, 1))(params, x, mask)
+
+  actual = linen_tools.compiled(gradients)(params, x, mask)
+  expected = linen_tools.compiled(jax.grad(loss, (0, 1)))(params, x, mask)
+  assert_agree(actual, expected, 1e-5)
 
 
 def compiled_text(form, arrays):

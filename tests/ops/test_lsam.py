@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks import plain
 from nam_jax.ops import lsam
-from tests.agreement import Random, assert_agree
+from tests import linen_tools
+from tests.agreement import Random, assert_agree, in_float64
 
 
 def operands(b=3, s=11, h=2, v=4, d=5, seed=0):
@@ -33,7 +34,7 @@ def total(scan, *args):
 
 @pytest.mark.parametrize(
   ("reverse", "masked", "s"),
-  [(False, False, 11), (False, True, 11), (True, True, 11), (True, False, 1)],
+  [(False, False, 11), (False, True, 11), (True, True, 37), (True, False, 1)],
 )
 def test_equals_the_plain_scan(reverse, masked, s):
   args = operands(s=s)
@@ -53,6 +54,29 @@ def test_a_long_sequence_keeps_its_gradient():
     run = jax.grad(functools.partial(total, module.lsam_scan), 0, True)
     grads.append(jax.jit(run)(*args)[0])
   assert_agree(*grads, tolerance=1e-5)
+
+
+def test_a_spike_costs_the_tokens_before_it_no_digits():
+  x, *others = operands(s=39)
+
+  def gradients(module):
+    def loss(*args):
+      return jnp.sum(jnp.sin(module.lsam_scan(*args)[0][:, :20]))
+
+    return linen_tools.compiled(jax.grad(loss, range(5)))
+
+  fast, slow = gradients(lsam), gradients(plain)
+  for size in (1e4, 1e6):
+    args = (x.at[:, 20].multiply(size), *others)
+    actual = fast(*args)
+    with jax.enable_x64(True):
+      expected = slow(*in_float64(args))
+    assert_agree(actual, expected, 1e-5)
+
+
+def test_no_heads_give_no_gradient():
+  gradient = jax.grad(functools.partial(total, lsam.lsam_scan), 0, True)
+  assert not jax.jit(gradient)(*operands(h=0))[0].any()
 
 
 def test_bfloat16_input_is_accumulated_in_float32():
