@@ -255,10 +255,9 @@ class _Chunks(NamedTuple):
 
 
 def _prepare(cut: _Cut, q, k, e, log_decay, part, i) -> _Chunks:
-  Q, K, E, log_decay = (
-    None if array is None else cut.take(array, i)
-    for array in (q, k, e, log_decay)
-  )
+  take = functools.partial(cut.take, i=i)
+  Q, K = take(q), take(k)
+  E, log_decay = jax.tree.map(take, (e, log_decay))
   to_start = to_end = through = same = old = None
   if log_decay is not None:
     *_, whole = decay.levels(log_decay)
