@@ -3,7 +3,7 @@
   python -m benchmarks.family
   python -m benchmarks.family --rules=delta_rule,kda --shapes=1x4x2048x128
   python -m benchmarks.family --default_allocator
-  python -m benchmarks.family --save && make pages
+  python -m benchmarks.family --json=docs/results.json
 
 For each shape (batch x heads x tokens x width), one race of all rules, forward
 and gradient: `memory`, its two forms, and the chunked form of the package
@@ -21,21 +21,19 @@ and compare with and without it elsewhere.
 """
 
 import argparse
-import datetime
 import importlib.metadata
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import flags, goals, report, rules
+from benchmarks import flags, goals, record, report, rules
 from benchmarks.candidate import Result
 from benchmarks.goals import Goal
 from benchmarks.rules import PLAIN, RULES, SHAPES, Shape
 from command_line import tables, tool
-from docs import tables as pages
 from nam_jax.training import host_memory
 
 PEER = "jax-linear-attention"
@@ -130,8 +128,6 @@ def provenance(argv: Sequence[str], kept: bool) -> dict[str, str]:
   """How the numbers are made, as docs/results.json has it."""
   facts = report.machine()
   version = "" if rules.peer is None else importlib.metadata.version(PEER)
-  git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-  commit = subprocess.run(git, cwd=pages.ROOT, capture_output=True, text=True)
   threads = os.environ.get(THREADS)
   setting = [f"{THREADS}={threads}"] if threads else []
   return {
@@ -140,8 +136,7 @@ def provenance(argv: Sequence[str], kept: bool) -> dict[str, str]:
     "machine": f"{facts['device']}, {facts['cores']} cores, float32, JAX"
     f" {facts['jax']}, {PEER} {version or 'absent'}, load average"
     f" {os.getloadavg()[0]:.1f} at the start",
-    "date": datetime.date.today().isoformat(),
-    "commit": commit.stdout.strip() or "not recorded",
+    **record.when(),
     "differs": "Forward and backward pass: the fastest round, and the median"
     " in brackets; ratios are of the fastest. Freed memory is"
     f" {'kept for reuse' if kept else 'left to the default allocator'}."
@@ -182,9 +177,9 @@ def make_parser() -> argparse.ArgumentParser:
     help="leave freed memory to the C library",
   )
   add(
-    "--save",
-    action="store_true",
-    help=f"write the table {TABLE} of docs/results.json",
+    "--json",
+    type=Path,
+    help=f"file of tables to write {TABLE} to",
   )
   return parser
 
@@ -193,8 +188,8 @@ def main(argv: Sequence[str]) -> None:
   """Measures, prints and saves what argv asks for."""
   parser = make_parser()
   options = parser.parse_args(argv)
-  if options.save and rules.peer is None:
-    parser.error(f"--save needs {PEER}: install it (Python 3.12 or newer)")
+  if options.json and rules.peer is None:
+    parser.error(f"--json needs {PEER}: install it (Python 3.12 or newer)")
   kept = not options.default_allocator
   if kept:
     host_memory.keep_freed_memory()
@@ -218,11 +213,11 @@ def main(argv: Sequence[str]) -> None:
     report.goals_as_text(judged),
     sep="\n\n",
   )
-  if options.save:
+  if options.json:
     rows = [dict(zip(COLUMNS, line.cells(), strict=True)) for line in lines]
     table = {"columns": COLUMNS, **made, "rows": rows}
-    pages.save(pages.load() | {TABLE: table})
-    print(f"\ndocs/results.json has the new {TABLE}: run `make pages`")
+    record.write_table(options.json, TABLE, table)
+    print(f"\nwritten to {options.json}; `make pages` updates the pages")
 
 
 if __name__ == "__main__":

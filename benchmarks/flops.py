@@ -19,6 +19,7 @@ _FREE = {
   "gather",
   "iota",
   "pad",
+  "platform_index",
   "reshape",
   "rev",
   "select_n",

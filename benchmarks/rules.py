@@ -5,7 +5,7 @@ installed. Its rules have other inputs in another order, but the same results.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -78,24 +78,26 @@ def make_candidates(
   rule = RULES[name]
   args = [jnp.asarray(inputs[n]) for n in ("q", "k", "v", *rule.inputs)]
   functions = {
-    form: functools.partial(_ours, function, rule)
+    form: functools.partial(ours, function, rule)
     for form, function in FORMS.items()
   }
   if peer is not None:
-    functions = {"peer": functools.partial(_theirs, name)} | functions
+    functions = {"peer": functools.partial(theirs, name)} | functions
   return {
     form: candidate.with_gradient(function, args[2], *args)
     for form, function in functions.items()
   }
 
 
-def _ours(form, rule, q, k, v, *inputs):
+def ours(form: Callable, rule: Rule, q, k, v, *inputs):
+  """The outputs of one of our forms."""
   given = dict(zip(rule.inputs, inputs, strict=True))
   gates = {argument: given[name] for argument, name in rule.gates.items()}
   return form(q, k, v, **gates)[0]
 
 
-def _theirs(name, q, k, v, *inputs):
+def theirs(name: str, q, k, v, *inputs):
+  """The outputs of the peer."""
   return getattr(peer, name)(q, k, v, *inputs, scale=1.0)[0]
 
 

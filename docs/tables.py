@@ -35,12 +35,6 @@ def load() -> dict[str, dict[str, Any]]:
   return json.loads((ROOT / "docs" / "results.json").read_text())
 
 
-def save(tables: Mapping[str, Any]) -> None:
-  """Writes results.json, a line per row."""
-  text = _block({name: _table(table) for name, table in tables.items()}, "")
-  (ROOT / "docs" / "results.json").write_text(text + "\n", encoding="utf-8")
-
-
 def provenance(
   table: Mapping[str, Any], row: Mapping[str, str]
 ) -> dict[str, str]:
@@ -76,22 +70,6 @@ def render(text: str, tables: Mapping[str, Any]) -> str:
   return _BLOCK.sub(
     lambda m: f"{m[1]}{as_markdown(tables, m[2])}\n{m[3]}", text
   )
-
-
-def _table(table):
-  lines = [_line(row) for row in table["rows"]]
-  rows = "[\n      " + ",\n      ".join(lines) + "\n    ]"
-  fields = {key: _line(value) for key, value in table.items()}
-  return _block(fields | {"rows": rows}, "  ")
-
-
-def _block(texts, indent):
-  lines = [f"{indent}  {_line(key)}: {text}" for key, text in texts.items()]
-  return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-
-
-def _line(value):
-  return json.dumps(value, ensure_ascii=False)
 
 
 def _footnote(table):
