@@ -32,10 +32,10 @@ def levels(log_decay: Float[Array, "*z c d"]) -> Iterator[Level]:
   after = jnp.zeros_like(up_to)
   yield Level(up_to, after)
   while up_to.shape[-3] > 1:
-    first, second = up_to[..., 0::2, :, :], up_to[..., 1::2, :, :]
+    first, second = triangular.pairs(up_to)
+    early, late = triangular.pairs(after)
+    early = early + second[..., -1:, :]
     second = second + first[..., -1:, :]
-    early, late = after[..., 0::2, :, :], after[..., 1::2, :, :]
-    early = early + up_to[..., 1::2, -1:, :]
     up_to = jnp.concatenate([first, second], axis=-2)
     after = jnp.concatenate([early, late], axis=-2)
     yield Level(up_to, after)
@@ -69,9 +69,9 @@ def channel_scores(
     *lead, n, block, _ = up_to.shape
     shape = (*lead, n // 2, 2, block, rows.shape[-1])
     lower = rows.reshape(shape)[..., 1, :, :]
-    lower = lower * jnp.exp(up_to[..., 1::2, :, :])
+    lower = lower * jnp.exp(triangular.pairs(up_to)[1])
     upper = columns.reshape(shape)[..., 0, :, :]
-    upper = upper * jnp.exp(after[..., 0::2, :, :])
+    upper = upper * jnp.exp(triangular.pairs(after)[0])
     below = jnp.matmul(lower, jnp.swapaxes(upper, -1, -2), precision=precision)
     scores = triangular.join_blocks(scores, below)
   return scores[..., 0, :, :]
