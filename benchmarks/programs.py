@@ -76,6 +76,18 @@ def _gated(form, **axes: int) -> Maker:
   return make
 
 
+def _several_writes(n: int) -> Maker:
+  """The memory with n writes per token."""
+
+  def make(devices):
+    place, (b, s, *heads) = OnOne(devices[0]), FORM
+    writes = _array((b, s, n, *heads), place)
+    arguments = (_array(FORM, place), writes, writes)
+    return Program(nam_jax.memory_several_writes, arguments)
+
+  return make
+
+
 def _sharded(form, *others: PartitionSpec) -> Maker:
   """A form whose tokens are split over all devices.
 
@@ -141,6 +153,7 @@ PROGRAMS: dict[str, Maker] = {
   "memory as gla": _gated(
     functools.partial(nam_jax.memory, p_e=0), log_decay=4
   ),
+  "memory_several_writes": _several_writes(2),
   "memory_chunked": _gated(nam_jax.memory_chunked, **_PAPER),
   "memory_scan": _gated(nam_jax.memory_scan, **_PAPER),
   "memory_sharded": _sharded(nam_jax.memory_sharded, PartitionSpec()),

@@ -87,6 +87,7 @@ def test_results_are_printed_written_and_drawn(tmp_path, capsys):
   )
   for field in ("seconds", "compile_seconds", "temporary_mib", "flops"):
     assert first[field] > 0
+  assert first["median_seconds"] >= first["seconds"]
   assert {r["name"] for r in results if r["group"] == "streaming"} == {
     "causal",
     "erase",
@@ -209,6 +210,24 @@ def test_operations_in_a_loop_count_as_often_as_it_runs():
   assert flops.count(loop, matrix) == 5 * 2 * 4**3
   assert flops.count(jax.jit(loop), matrix) == 5 * 2 * 4**3
   assert flops.count(lambda x: jnp.sum(x.T * x), matrix) == 16 + 16
+
+
+def test_operations_of_the_branch_for_this_platform_count():
+  def twice(x):
+    return x @ (x @ x)
+
+  def chosen(**branches):
+    return lambda x: jax.lax.platform_dependent(x, **branches)
+
+  x, here = jnp.ones((4, 4)), jax.default_backend()
+  elsewhere = "tpu" if here != "tpu" else "cpu"
+  one, two = 2 * 4**3, 4 * 4**3
+  taken = chosen(**{here: twice, "default": jnp.sin})
+  assert flops.count(taken, x) == two
+  taken = chosen(**{elsewhere: twice, "default": lambda x: x @ x})
+  assert flops.count(taken, x) == one
+  either = lambda x: jax.lax.cond(x[0, 0] > 0, jnp.sin, twice, x)  # noqa: E731
+  assert flops.count(either, x) == two + 1
 
 
 def test_forecasts_follow_the_last_growth():

@@ -240,17 +240,25 @@ class _Chunks(NamedTuple):
   same: Bool[Array, "z b 1 c c"] | None  # packed: tokens of one sequence
   old: Bool[Array, "z b 1 c 1"] | None  # that of the memory before
 
+  @property
+  def by_channel(self) -> bool:
+    """Whether each channel of the keys decays by itself."""
+    return self.to_start is not None and self.to_start.shape[-1] > 1
+
   def scores(self, rows, K, diagonal=-1, precision=triangular.EXACT):
-    """A, or P with its diagonal = 0; with decay always without."""
-    if self.log_decay is not None:
-      S = decay.decayed_scores(rows, K, self.log_decay, precision)
+    """A, or P with its diagonal = 0; without it where channels decay."""
+    if self.log_decay is not None and self.log_decay.shape[-1] > 1:
+      S = decay.channel_scores(rows, K, self.log_decay, precision)
     else:
       S = jnp.matmul(rows, _transpose(K), precision=precision)
-      S = jnp.tril(S, diagonal)
+      if self.log_decay is None:
+        S = jnp.tril(S, diagonal)
+      else:
+        S = S * decay.between(self.log_decay, diagonal)
     return S if self.same is None else jnp.where(self.same, S, 0)
 
   def own(self):
-    """With decay, the diagonal of P: what tokens read of their own write."""
+    """The diagonal of P: what tokens read of their own write."""
     return jnp.sum(self.Q * self.K, axis=-1, keepdims=True)
 
 
@@ -312,7 +320,7 @@ def _forward(cut, precision, q, k, x, e, log_decay, M, part):
     M, (starts, U) = lax.scan(chunk, M, operands)
     reads = product(_times(chunks.to_start, Q), _transpose(starts))
     reads = reads + product(P, U)
-    reads = reads if log_decay is None else reads + chunks.own() * U
+    reads = reads + chunks.own() * U if chunks.by_channel else reads
     return M, reads, (T, U, starts)
 
   M, reads, saved = cut.loop(segment, M)
@@ -329,8 +337,9 @@ def _backward(cut, precision, residuals, gradients):
     chunks = _prepare(cut, q, k, e, log_decay, part, i)
     Q, K, E = chunks[:3]
     dR, W = cut.take(d_reads, i), None
-    dU = product(_transpose(chunks.scores(Q, K, 0)), dR)
-    dU = dU if log_decay is None else dU + chunks.own() * dR
+    P = chunks.scores(Q, K, 0)
+    dU = product(_transpose(P), dR)
+    dU = dU + chunks.own() * dR if chunks.by_channel else dU
     if E is not None:
       W = product(T, _times(chunks.to_start, E))
 
@@ -346,38 +355,43 @@ def _backward(cut, precision, residuals, gradients):
     operands = (dU, dR, Q_start, K_end, W, U, chunks.through, starts)
     G, (dX, dK, passing) = lax.scan(chunk, G, operands, reverse=True)
 
-    def pull(rows, diagonal, gradient):
-      """Gradients of rows and K, from those of reads of the rows."""
+    def pull(rows, diagonal, dS):
+      """Gradients of rows and K, from that of their scores."""
       form = functools.partial(
         chunks.scores, diagonal=diagonal, precision=precision
       )
-      _, to_operands = jax.vjp(form, rows, K)
-      d_rows, d_columns = to_operands(product(gradient, _transpose(U)))
-      past = product(gradient, starts)
-      return d_rows + _times(chunks.to_start, past), d_columns
+      return jax.vjp(form, rows, K)[1](dS)
 
-    dQ, d_read = pull(Q, 0, dR)
-    dK, dE, dl = _times(chunks.to_end, dK) + d_read, None, None
+    dP = product(dR, _transpose(U))
+    dQ, dK_read = pull(Q, 0, dP)
+    dQ_past = _times(chunks.to_start, product(dR, starts))
+    dK, dE, dl = _times(chunks.to_end, dK), None, None
     if E is not None:
       dX = product(_transpose(T), dX)
-      dE, d_erased = pull(E, -1, -dX)
-      dK = dK + d_erased
+      dE, dK_erased = pull(E, -1, -product(dX, _transpose(U)))
+      dE = dE - _times(chunks.to_start, product(dX, starts))
+      dK = dK + dK_erased
     if log_decay is not None:
-      dl = _decay_gradient(chunks, dQ, dK, dE, passing)
-      own = jnp.sum(dR * U, axis=-1, keepdims=True)
-      dQ, dK = dQ + own * K, dK + own * Q
-    return G, (dQ, dK, dX, dE, dl), None
+      D = Q * dQ_past - K * dK
+      D = D if dE is None else D + E * dE
+      if chunks.by_channel:
+        D = D + Q * dQ - K * dK_read
+        own = jnp.sum(dR * U, axis=-1, keepdims=True)
+        dQ, dK_read = dQ + own * K, dK_read + own * Q
+      else:
+        read = jnp.tril(dP * P, -1)
+        read = jnp.sum(read, -1) - jnp.sum(read, -2)
+        D = jnp.sum(D, axis=-1, keepdims=True) + read[..., None]
+        passing = jnp.sum(passing, axis=-1, keepdims=True)
+      dl = _decay_gradient(chunks, D, passing)
+    return G, (dQ + dQ_past, dK + dK_read, dX, dE, dl), None
 
   dM, grads, _ = cut.loop(segment, dM, saved, reverse=True)
   return *grads, dM
 
 
-def _decay_gradient(chunks, dQ, dK, dE, passing):
-  """The gradient of log decays; `passing` is sum_v M dM at chunks' starts."""
-  D = chunks.Q * dQ - chunks.K * dK
-  D = D if dE is None else D + chunks.E * dE
-  if chunks.log_decay.shape[-1] == 1:
-    D, passing = (jnp.sum(a, axis=-1, keepdims=True) for a in (D, passing))
+def _decay_gradient(chunks, D, passing):
+  """dl = sum_v M dM at the chunk's start - the sum of D over earlier tokens."""
   earlier = jnp.tri(D.shape[-2], k=-1, dtype=bool)[(None,) * (D.ndim - 2)]
   if chunks.same is not None:
     earlier = earlier & chunks.same

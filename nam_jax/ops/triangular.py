@@ -28,11 +28,23 @@ def diagonal_blocks(
   )
 
 
+def pairs(
+  X: Float[Array, "*z n c d"],
+) -> tuple[Float[Array, "*z m c d"], Float[Array, "*z m c d"]]:
+  """Blocks 0, 2, 4, ... and blocks 1, 3, 5, ...
+
+  By reshaping: libtpu 0.0.42 crashes on some slices with a stride.
+  """
+  *lead, n, c, d = X.shape
+  X = X.reshape(*lead, n // 2, 2, c, d)
+  return X[..., 0, :, :], X[..., 1, :, :]
+
+
 def join_blocks(
   X: Float[Array, "*z n c c"], below: Float[Array, "*z m c c"]
 ) -> Float[Array, "*z m e e"]:
   """Pairs of blocks [[X_0, 0], [below, X_1]], half as many, twice as large."""
-  upper, lower = X[..., 0::2, :, :], X[..., 1::2, :, :]
+  upper, lower = pairs(X)
   left = jnp.concatenate([upper, below], axis=-2)
   right = jnp.concatenate([jnp.zeros_like(lower), lower], axis=-2)
   return jnp.concatenate([left, right], axis=-1)
@@ -63,7 +75,7 @@ def unit_triangular_inverse(
     block *= 2
   while block < size:
     L = diagonal_blocks(A, 2 * block)[..., block:, :block]
-    upper, lower = X[..., 0::2, :, :], X[..., 1::2, :, :]
+    upper, lower = pairs(X)
     X = join_blocks(X, -exact_product(lower, exact_product(L, upper)))
     block *= 2
   return X[..., 0, :, :]
