@@ -11,13 +11,13 @@ REQUIRED = -e '.[$(EXTRAS)]' -c constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train report bench pages site notebooks test coverage lint \
-  format lock clean
+.PHONY: help setup train report bench accelerators pages site notebooks test \
+  coverage lint format lock clean
 .SILENT:
 
 help: ## show this list
 	echo "nam-jax: Neural Attention Memory for JAX"
-	sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 	echo "Variables: PYTHON=python3.12  ARGS=\"...\"  EXTRAS=test,cuda12"
 
 setup: $(INSTALLED) ## create .venv and install (the others do it when needed)
@@ -30,6 +30,10 @@ report: $(INSTALLED) ## show all runs beside the paper's in runs/report.html
 
 bench: $(INSTALLED) ## time the library, in minutes (ARGS=--check: goals)
 	$(PY) -m benchmarks $(ARGS)
+
+accelerators: ## compile for GPUs and a TPU, without having them (6 GB)
+	$(MAKE) -s setup VENV=.venv-accelerators EXTRAS=train,cuda12,tpu
+	.venv-accelerators/bin/python -m benchmarks.accelerators $(ARGS)
 
 pages: $(INSTALLED) ## update the tables of README and docs from docs/results.json
 	$(PY) -m docs.tables
@@ -67,7 +71,8 @@ lock: $(INSTALLED) ## update constraints.txt for all supported Pythons
 	  --custom-compile-command "make lock" --output-file constraints.txt
 
 clean: ## remove .venv, builds and caches; runs/ stays
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-accelerators build dist *.egg-info
+	rm -rf .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/pip

@@ -74,7 +74,7 @@ def render(text: str, tables: Mapping[str, Any]) -> str:
 
 def _footnote(table):
   origin = "{machine}; {date}, {commit}. {differs}"
-  if "seeds" not in table["columns"]:
+  if "seeds" not in table["columns"] and table["seeds"] != "none":
     origin = f"seed{'s' * (len(table['seeds']) > 1)} {{seeds}}; {origin}"
   text = origin.format(**table)
   return f"*{text[0].upper()}{text[1:]}*"

@@ -25,6 +25,7 @@ from nam_jax.ops.memory_form import memory
 from nam_jax.ops.normalize import unit
 from nam_jax.ops.outer_product import outer_product_attention
 from nam_jax.ops.recurrent import memory_scan
+from nam_jax.ops.several_writes import memory_several_writes
 from nam_jax.ops.sharded import (
   memory_sharded,
   outer_product_attention_sharded,
@@ -77,6 +78,7 @@ __all__ = [
   "memory",
   "memory_chunked",
   "memory_scan",
+  "memory_several_writes",
   "memory_sharded",
   "nam_attention_fn",
   "outer_product_attention",

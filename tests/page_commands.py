@@ -146,6 +146,7 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "lra_table.py": adding("--tasks=text", "--attentions=nam", "--jobs=1"),
   "algorithmic.show": list,
   "benchmarks": adding("--quick", "--groups=streaming"),
+  "benchmarks.accelerators": adding("--help"),
   "data_files.prepare": adding("--help"),
   "data_files.unpickle": list,
   "docs.picture": adding("--help"),

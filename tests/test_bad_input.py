@@ -180,6 +180,12 @@ def test_gates_by_position_are_told_their_names(form):
     form(X, X, X, 1.0, GATE, GATE)
 
 
+def test_several_writes_without_their_axis_are_refused():
+  message = r"k and v must have 5 axes .* got \(2, 5, 3, 4\)"
+  with pytest.raises(ValueError, match=message):
+    nam_jax.memory_several_writes(X, X, X)
+
+
 @pytest.mark.parametrize("size", [0, -8, 24])
 def test_a_chunk_size_that_is_no_power_of_two_is_refused(size):
   with pytest.raises(ValueError, match=f"power of two, got {size}"):

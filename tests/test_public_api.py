@@ -49,6 +49,7 @@ NAMES = [
   "memory",
   "memory_chunked",
   "memory_scan",
+  "memory_several_writes",
   "memory_sharded",
   "nam_attention_fn",
   "outer_product_attention",

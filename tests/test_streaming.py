@@ -13,7 +13,7 @@ import pytest
 
 import nam_jax
 from nam_jax.models import transducer
-from tests import linen_tools, stream_tokens
+from tests import linen_tools, lowered, stream_tokens
 from tests.agreement import Random, assert_agree
 
 B, S, D = 2, 7, 8
@@ -96,17 +96,20 @@ def test_a_process_with_jax_alone_streams_in_constant_memory(tmp_path):
   assert_agree(np.load(tmp_path / "outputs.npy"), expected, 1e-4)
 
 
-def test_a_program_for_other_platforms():
-  memory, token = jnp.zeros((B, 2, 4, 4)), jnp.zeros((B, 1, D))
+def test_a_program_for_other_platforms_has_the_form_of_each():
+  memory, tokens = jnp.zeros((B, 2, 4, 4)), jnp.zeros((B, 128, D))
   program = nam_jax.export_step(
     lambda v, memory, token: continue_from(ERASE(), v, token, memory),
-    linen_tools.random_params(ERASE(), token),
+    linen_tools.random_params(ERASE(), tokens),
     memory,
-    token,
+    tokens,
     platforms=("cpu", "cuda", "tpu"),
   )
   exported = jax.export.deserialize(program)
   assert exported.platforms == ("cpu", "cuda", "tpu")
+  text = exported.mlir_module()
+  longest = [max(lowered.loops(text, platform)) for platform in range(3)]
+  assert longest == [128, 2, 2]  # token by token, in chunks of 64
 
 
 def test_a_state_that_changes_its_shape_is_refused():

@@ -48,7 +48,7 @@ from nam_jax.ops.masks import Mask
 from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
 _SIZE = 64  # tokens in a chunk
-_CPU_CHUNKS = 128  # chunks of all heads computed at once on a CPU
+_CPU_NUMBERS = 2**17  # of an operand that a CPU computes with at once
 
 
 @sequence.gates_by_name
@@ -136,8 +136,8 @@ def form(
     reverse: Whether to run from the last token to the first.
     on_cpu: Whether to compute few chunks at once.
   """
-  b, s, h, _ = shape
-  cut = _make_cut(_check_size(chunk_size, s), s, b * h)
+  b, s, h, width = shape
+  cut = _make_cut(_check_size(chunk_size, s), s, b * h * width)
   cut = cut if on_cpu else cut._replace(segments=1)
 
   def arrange(array, mode="constant"):
@@ -181,25 +181,49 @@ class _Cut(NamedTuple):
     array = array.reshape(b, length // self.size, self.size, h, d)
     return array.transpose(1, 0, 3, 2, 4)
 
-  def join(self, chunks):
-    """The sequence of all chunks, as `loop` returns them."""
-    *_, b, h, _, d = chunks.shape
-    chunks = chunks.reshape(self.length // self.size, b, h, self.size, d)
-    return chunks.transpose(1, 0, 3, 2, 4).reshape(b, self.length, h, d)
-
   def loop(self, body, carry, saved=None, reverse=False):
-    """body(carry, i, saved_i) -> (carry, results) for every segment i."""
+    """Calls body(carry, i, saved_i) for every segment i, in turn.
+
+    It returns (carry, chunks, saved): what to carry on, chunks [z b h c d] to
+    be joined to sequences [b s h d], and what to save.
+    """
     if self.segments == 1:
-      return body(carry, 0, saved)
+      carry, chunks, saved = body(carry, 0, saved)
+      return carry, jax.tree.map(self._sequence, chunks), saved
+    first = jax.tree.map(lambda a: a[0], saved)
+    _, chunks, _ = jax.eval_shape(body, carry, 0, first)
+
+    def empty(chunk):
+      _, b, h, _, d = chunk.shape
+      shape = (b, self.length, h, d)
+      return jnp.zeros_like(jax.tree.leaves(carry)[0], chunk.dtype, shape=shape)
+
+    def step(carry, operands):
+      (carry, sequences), (i, saved) = carry, operands
+      carry, chunks, saved = body(carry, i, saved)
+      put = functools.partial(self._put, i=i)
+      return (carry, jax.tree.map(put, sequences, chunks)), saved
+
+    start = (carry, jax.tree.map(empty, chunks))
     operands = (jnp.arange(self.segments), saved)
-    return lax.scan(
-      lambda carry, x: body(carry, *x), carry, operands, reverse=reverse
-    )
+    (carry, sequences), saved = lax.scan(step, start, operands, reverse=reverse)
+    return carry, sequences, saved
+
+  def _sequence(self, chunks):
+    z, b, h, c, d = chunks.shape
+    return chunks.transpose(1, 0, 3, 2, 4).reshape(b, z * c, h, d)
+
+  def _put(self, sequence, chunks, i):
+    start = i * (self.length // self.segments)
+    part = self._sequence(chunks)
+    return lax.dynamic_update_slice_in_dim(sequence, part, start, axis=1)
 
 
-def _make_cut(size: int, s: int, heads: int) -> _Cut:
+def _make_cut(size: int, s: int, width: int) -> _Cut:
+  """For s tokens, of a width that counts all heads of a batch."""
   chunks = max(1, -(-s // size))
-  segments = -(-chunks // max(1, _CPU_CHUNKS // max(1, heads)))
+  at_once = max(1, _CPU_NUMBERS // max(1, size * width))
+  segments = -(-chunks // at_once)
   return _Cut(size, size * segments * -(-chunks // segments), segments)
 
 
@@ -231,10 +255,9 @@ class _Chunks(NamedTuple):
 
 
 def _prepare(cut: _Cut, q, k, e, log_decay, part, i) -> _Chunks:
-  Q, K, E, log_decay = (
-    None if array is None else cut.take(array, i)
-    for array in (q, k, e, log_decay)
-  )
+  take = functools.partial(cut.take, i=i)
+  Q, K = take(q), take(k)
+  E, log_decay = jax.tree.map(take, (e, log_decay))
   to_start = to_end = through = same = old = None
   if log_decay is not None:
     *_, whole = decay.levels(log_decay)
@@ -290,10 +313,10 @@ def _forward(cut, precision, q, k, x, e, log_decay, M, part):
     reads = product(_times(chunks.to_start, Q), _transpose(starts))
     reads = reads + product(P, U)
     reads = reads if log_decay is None else reads + chunks.own() * U
-    return M, (reads, (T, U, starts))
+    return M, reads, (T, U, starts)
 
-  M, (reads, saved) = cut.loop(segment, M)
-  return (cut.join(reads), M), (q, k, e, log_decay, part, saved)
+  M, reads, saved = cut.loop(segment, M)
+  return (reads, M), (q, k, e, log_decay, part, saved)
 
 
 def _backward(cut, precision, residuals, gradients):
@@ -343,10 +366,10 @@ def _backward(cut, precision, residuals, gradients):
       dl = _decay_gradient(chunks, dQ, dK, dE, passing)
       own = jnp.sum(dR * U, axis=-1, keepdims=True)
       dQ, dK = dQ + own * K, dK + own * Q
-    return G, (dQ, dK, dX, dE, dl)
+    return G, (dQ, dK, dX, dE, dl), None
 
-  dM, grads = cut.loop(segment, dM, saved, reverse=True)
-  return *jax.tree.map(cut.join, grads), dM
+  dM, grads, _ = cut.loop(segment, dM, saved, reverse=True)
+  return *grads, dM
 
 
 def _decay_gradient(chunks, dQ, dK, dE, passing):
@@ -355,10 +378,12 @@ def _decay_gradient(chunks, dQ, dK, dE, passing):
   D = D if dE is None else D + chunks.E * dE
   if chunks.log_decay.shape[-1] == 1:
     D, passing = (jnp.sum(a, axis=-1, keepdims=True) for a in (D, passing))
-  c = D.shape[-2]
-  earlier = jnp.tri(c, k=-1, dtype=bool)[(None,) * (D.ndim - 2)]
+  earlier = jnp.tri(D.shape[-2], k=-1, dtype=bool)[(None,) * (D.ndim - 2)]
   if chunks.same is not None:
     earlier = earlier & chunks.same
     passing = jnp.where(chunks.old, passing, 0)
-  earlier = jnp.broadcast_to(earlier, (*D.shape[:-1], c)).astype(D.dtype)
-  return passing - triangular.exact_product(earlier, D)
+  if D.shape[-1] == 1:
+    D = jnp.where(earlier, _transpose(D), 0)
+    return passing - jnp.sum(D, axis=-1, keepdims=True)
+  earlier = jnp.broadcast_to(earlier, (*D.shape[:-1], D.shape[-2]))
+  return passing - triangular.exact_product(earlier.astype(D.dtype), D)

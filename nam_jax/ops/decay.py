@@ -43,18 +43,14 @@ def levels(log_decay: Float[Array, "*z c d"]) -> Iterator[Level]:
 
 def between(log_decay: Float[Array, "*z c 1"]) -> Float[Array, "*z c c"]:
   """What is left at token i of a write of token j < i, else zero."""
-  *halves, _ = levels(log_decay)
-  L = jnp.full((*log_decay.shape[:-1], 1, 1), -jnp.inf, log_decay.dtype)
-  for up_to, after in halves:
-    rows, columns = up_to[..., 1::2, :, :], after[..., 0::2, :, :]
-    below = rows + jnp.swapaxes(columns, -1, -2)
-    upper, lower = L[..., 0::2, :, :], L[..., 1::2, :, :]
-    nothing = jnp.full_like(lower, -jnp.inf)
-    left = jnp.concatenate([upper, below], axis=-2)
-    L = jnp.concatenate(
-      [left, jnp.concatenate([nothing, lower], axis=-2)], axis=-1
-    )
-  return jnp.exp(L[..., 0, :, :])
+  c = log_decay.shape[-2]
+  lead = (None,) * (log_decay.ndim - 2)
+  up_to = jnp.tri(c, dtype=bool)[lead]
+  after = jnp.tri(c, k=-1, dtype=log_decay.dtype)
+  # Row i has the decays up to i; the product adds those after j.
+  rows = jnp.where(up_to, jnp.swapaxes(log_decay, -1, -2), 0)
+  sums = jnp.einsum("...it,tj->...ij", rows, after, precision=triangular.EXACT)
+  return jnp.where(after[lead] > 0, jnp.exp(sums), 0)
 
 
 def decayed_scores(

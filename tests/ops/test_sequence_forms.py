@@ -2,7 +2,6 @@
 
 import functools
 from typing import NamedTuple
-from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -261,31 +260,39 @@ def test_every_chunk_size_gives_the_same_result(size):
   np.testing.assert_allclose(M, M_expected, atol=1e-5)
 
 
-def test_the_layout_for_accelerators_gives_the_same_result():
-  x = tokens(13, b=2, s=300, h=2, k=6, v=3)
+@pytest.mark.parametrize("decay", [None, 1, 6])
+def test_few_chunks_at_once_give_the_same_result_as_all(decay, monkeypatch):
+  """The layouts for a CPU and for accelerators."""
+  x, rng = tokens(13, b=2, s=300, h=2, k=6, v=3), Random(4)
+  log_decay = None
+  if decay:
+    log_decay = -rng.uniform(2, 300, 2, decay)
+    log_decay = log_decay[..., 0] if decay == 1 else log_decay
 
-  def total(*x):
-    outputs, M = CHUNKED(*x)
-    return jnp.sum(jnp.sin(outputs)) + jnp.sum(M), (outputs, M)
+  def run(x, log_decay):
+    def total(x, log_decay):
+      outputs, M = CHUNKED(*x, log_decay=log_decay, chunk_size=16)
+      return jnp.sum(jnp.sin(outputs)) + jnp.sum(M), (outputs, M)
 
-  def run(*x):
-    gradient = jax.value_and_grad(lambda *x: total(*x), range(6), has_aux=True)
-    return linen_tools.compiled(gradient)(*x)
+    gradient = jax.value_and_grad(total, (0, 1), has_aux=True)
+    return linen_tools.compiled(gradient)(x, log_decay)
 
-  here = run(*x)
-  with mock.patch.object(hardware, "on_cpu", return_value=False):
-    there = run(*x)
-  assert_agree(there, here, 1e-5)
+  assert chunked._make_cut(16, 300, 2 * 2 * 6).segments == 1
+  all_at_once = run(x, log_decay)
+  monkeypatch.setattr(chunked, "_CPU_NUMBERS", 3 * 16 * 2 * 2 * 6)
+  assert chunked._make_cut(16, 300, 2 * 2 * 6).segments == 7
+  jax.clear_caches()
+  assert_agree(run(x, log_decay), all_at_once, 1e-5)
 
 
 @pytest.mark.parametrize("s", [0, 1, 2, 5, 32, 33, 130, 1000])
 def test_filling_up_costs_less_than_a_chunk_a_segment(s):
   """One streamed token is not computed as several."""
-  cut = chunked._make_cut(s, None)
-  segments = -(-max(s, 1) // cut.segment)
-  filled = segments * cut.segment - max(s, 1)
-  assert filled < cut.size * segments
-  assert cut.segment <= max(1, s) or cut.segment < 2 * s
+  size = chunked._check_size(None, s)
+  cut = chunked._make_cut(size, s, 1024)
+  filled = cut.length - max(s, 1)
+  assert filled < size * cut.segments
+  assert cut.length < 2 * max(s, 1)
 
 
 def test_an_empty_sequence_leaves_the_memory_as_it_is(form):
