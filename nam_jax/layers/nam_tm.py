@@ -1,17 +1,14 @@
 """The NAM Turing machine as a layer (paper, section NAM Turing Machine)."""
 
-import jax
-import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, DTypeLike, Float
+from jaxtyping import Array, Float
 
-from nam_jax.layers import checks
+from nam_jax.layers import checks, nam_tm_parts, parameters
 from nam_jax.layers.shapes import Mask, Tokens
-from nam_jax.ops import masks, normalize, precision, tape
-from nam_jax.ops.tape import Tape, Transition
+from nam_jax.ops.tape import Tape
 
 
-class NAMTuringMachine(nn.Module):
+class NAMTuringMachine(nn.Module, nam_tm_parts.Settings):
   """Reads and writes tapes with heads that move by learned actions.
 
   Every head of the layer is its own machine with one tape, a read head and a
@@ -30,21 +27,8 @@ class NAMTuringMachine(nn.Module):
     dtype: used in the projections; tapes are float32 or wider.
   """
 
-  num_heads: int
-  tape_dim: int | None = None
-  transitions: tuple[Transition, ...] = tape.TRANSITIONS
-  normalize_heads: bool = True
-  separate_erase: bool = False
-  right_bias: tuple[float, float] = (0.0, 0.0)
-  dtype: DTypeLike | None = None
-
   def __post_init__(self):
-    if not self.transitions:
-      raise ValueError("transitions must name at least one way to move, got ()")
-    if any(self.right_bias) and tape.RIGHT not in self.transitions:
-      raise ValueError(
-        f"right_bias={self.right_bias} needs RIGHT in transitions"
-      )
+    self.check()
     super().__post_init__()
 
   @nn.compact
@@ -71,72 +55,11 @@ class NAMTuringMachine(nn.Module):
       mask: True at real tokens. The others change nothing and output zero.
     """
     checks.check_tokens(x)
-    masks.check_mask(mask, x.shape[:2])
-    if tape_length < 1:
-      raise ValueError(f"tape_length must be positive, got {tape_length}")
-    x = masks.hide(x, mask)
-    control = x if control is None else masks.hide(control, mask)
-    controls = self._controls(x, control)
-    b, _, h, v = controls.value.shape
-    k = controls.key.shape[-1]
-    if initial_tape is None:
-      dtype = precision.accumulator(controls.value.dtype)
-      initial_tape = tape.blank_tape(b, h, v, k, tape_length, dtype)
-    n = initial_tape.values.shape[-1]
-    shapes = ((b, h, v, n), (b, h, k, n), (2, b, h, n))
-    checks.check_state("initial_tape", initial_tape, shapes)
-    read, final, heads = tape.tape_scan(
-      controls,
-      initial_tape,
-      transitions=self.transitions,
-      normalize_heads=self.normalize_heads,
-      mask=mask,
+    width = (x if control is None else control).shape[-1]
+    table = nam_tm_parts.table(self, x.shape[-1], width)
+    params = {n: parameters.Group(name=n)(group) for n, group in table.items()}
+    outputs, final, heads = nam_tm_parts.run(
+      self, params, x, control, tape_length, initial_tape, mask
     )
     self.sow("intermediates", "heads", heads)
-    outputs = nn.DenseGeneral(
-      x.shape[-1], axis=(-2, -1), dtype=self.dtype, use_bias=False, name="out"
-    )(read)
     return outputs, final
-
-  def _controls(self, x, control) -> tape.Controls:
-    width = checks.head_width(
-      self.tape_dim or x.shape[-1], self.num_heads, "tape_dim"
-    )
-    keyed = any(transition.uses_found for transition in self.transitions)
-    actions = len(self.transitions)
-    gates = 3 if self.separate_erase else 2
-
-    def project(name, inputs, *shape, bias_init=nn.initializers.zeros):
-      return nn.DenseGeneral(
-        shape, dtype=self.dtype, bias_init=bias_init, name=name
-      )(inputs)
-
-    value = project("value", x, self.num_heads, width)
-    key = query = value[..., :0]
-    if keyed:
-      key = normalize.unit(project("key", x, self.num_heads, width))
-      query = normalize.unit(project("query", control, self.num_heads, width))
-    action = project(
-      "action",
-      control,
-      2,
-      self.num_heads,
-      actions,
-      bias_init=self._prefer_right,
-    )
-    gate = jax.nn.sigmoid(project("gate", control, self.num_heads, gates))
-    return tape.Controls(
-      value=value,
-      key=key,
-      query=query,
-      p_r=gate[..., 0],
-      p_w=gate[..., 1],
-      p_e=gate[..., -1],
-      actions=jnp.moveaxis(jax.nn.softmax(action), 2, 0),
-    )
-
-  def _prefer_right(self, key, shape, dtype):
-    del key  # nothing is random
-    is_right = jnp.array([t == tape.RIGHT for t in self.transitions], dtype)
-    bias = jnp.outer(jnp.array(self.right_bias, dtype), is_right)
-    return jnp.repeat(bias[:, None], self.num_heads, axis=1).reshape(shape)

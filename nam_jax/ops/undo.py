@@ -113,12 +113,3 @@ def at(M: Memory, k: Row) -> Column:
 def along(M: Memory, v: Column) -> Row:
   """M^T v: the keys under which a value is stored."""
   return jnp.einsum("bhvk,bhv->bhk", M, v)
-
-
-def add(M: Memory, *products: Product) -> Pending:
-  return pending(M, 0).add(M, *products)
-
-
-def back_late(M, G, late, u, k, p_e):
-  du, dk, d_old = back(G, u, k, p_e, late)
-  return du, dk + along(M, d_old), d_old
