@@ -1,14 +1,148 @@
-"""The NAM Turing machine as a layer (paper, section NAM Turing Machine)."""
+"""The NAM Turing machine as a layer (paper, section NAM Turing Machine).
 
+The nnx module has the same `Settings` and `table`, and computes with `run`.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 from flax import linen as nn
-from jaxtyping import Array, Float
+from jaxtyping import Array, DTypeLike, Float
 
-from nam_jax.layers import checks, nam_tm_parts, parameters
+from nam_jax.layers import checks, parameters
 from nam_jax.layers.shapes import Mask, Tokens
-from nam_jax.ops.tape import Tape
+from nam_jax.ops import masks, normalize, precision, tape
+from nam_jax.ops.tape import Tape, Transition
 
 
-class NAMTuringMachine(nn.Module, nam_tm_parts.Settings):
+@dataclasses.dataclass(eq=False, repr=False)
+class Settings:
+  """The fields of `NAMTuringMachine`, which says what they mean."""
+
+  num_heads: int
+  tape_dim: int | None = None
+  transitions: tuple[Transition, ...] = tape.TRANSITIONS
+  normalize_heads: bool = True
+  separate_erase: bool = False
+  right_bias: tuple[float, float] = (0.0, 0.0)
+  dtype: DTypeLike | None = None
+
+  def check(self) -> None:
+    """Checks that the settings fit together."""
+    if not self.transitions:
+      raise ValueError("transitions must name at least one way to move, got ()")
+    if any(self.right_bias) and tape.RIGHT not in self.transitions:
+      raise ValueError(
+        f"right_bias={self.right_bias} needs RIGHT in transitions"
+      )
+
+  @property
+  def has_keys(self) -> bool:
+    """Whether a transition looks for keys on the tape."""
+    return any(transition.uses_found for transition in self.transitions)
+
+
+def table(
+  settings: Settings, width: int, control_width: int
+) -> parameters.Table:
+  """All parameters of a layer, for tokens and control of these widths."""
+  h = settings.num_heads
+  v = checks.head_width(settings.tape_dim or width, h, "tape_dim")
+  actions = len(settings.transitions)
+  gates = 3 if settings.separate_erase else 2
+
+  def prefer_right(key, shape, dtype):
+    del key  # nothing is random
+    is_right = [t == tape.RIGHT for t in settings.transitions]
+    bias = np.outer(settings.right_bias, is_right)
+    return jnp.array(np.broadcast_to(bias[:, None], shape), dtype)
+
+  def dense(inputs, *outputs, bias_init=nn.initializers.zeros):
+    return parameters.dense(
+      (inputs,),
+      outputs,
+      use_bias=True,
+      kernel_init=nn.initializers.lecun_normal(),
+      bias_init=bias_init,
+    )
+
+  found = {"value": dense(width, h, v)}
+  if settings.has_keys:
+    found["key"] = dense(width, h, v)
+    found["query"] = dense(control_width, h, v)
+  found["action"] = dense(control_width, 2, h, actions, bias_init=prefer_right)
+  found["gate"] = dense(control_width, h, gates)
+  found["out"] = parameters.dense(
+    (h, v),
+    (width,),
+    use_bias=False,
+    kernel_init=nn.initializers.lecun_normal(),
+  )
+  return found
+
+
+def run(
+  settings: Settings,
+  params: parameters.Params,
+  x: Tokens,
+  *,
+  control: Float[Array, "b s e"] | None,
+  tape_length: int,
+  initial_tape: Tape | None,
+  mask: Mask | None,
+) -> tuple[Tokens, Tape, Float[Array, "b s 2 h n"]]:
+  """Runs the machine over a sequence: (outputs, tape, heads)."""
+  checks.check_tokens(x)
+  masks.check_mask(mask, x.shape[:2])
+  if tape_length < 1:
+    raise ValueError(f"tape_length must be positive, got {tape_length}")
+  x = masks.hide(x, mask)
+  control = x if control is None else masks.hide(control, mask)
+  controls = _controls(settings, params, x, control)
+  b, _, h, v = controls.value.shape
+  k = controls.key.shape[-1]
+  if initial_tape is None:
+    dtype = precision.accumulator(controls.value.dtype)
+    initial_tape = tape.blank_tape(b, h, v, k, tape_length, dtype)
+  n = initial_tape.values.shape[-1]
+  shapes = ((b, h, v, n), (b, h, k, n), (2, b, h, n))
+  checks.check_state("initial_tape", initial_tape, shapes)
+  read, final, heads = tape.tape_scan(
+    controls,
+    initial_tape,
+    transitions=settings.transitions,
+    normalize_heads=settings.normalize_heads,
+    mask=mask,
+  )
+  outputs = parameters.project(params["out"], read, settings.dtype, axes=2)
+  return outputs, final, heads
+
+
+def _controls(settings, params, x, control) -> tape.Controls:
+  def project(name, inputs):
+    return parameters.project(params[name], inputs, settings.dtype)
+
+  value = project("value", x)
+  key = query = value[..., :0]
+  if settings.has_keys:
+    key = normalize.unit(project("key", x))
+    query = normalize.unit(project("query", control))
+  action = project("action", control)
+  gate = jax.nn.sigmoid(project("gate", control))
+  return tape.Controls(
+    value=value,
+    key=key,
+    query=query,
+    p_r=gate[..., 0],
+    p_w=gate[..., 1],
+    p_e=gate[..., -1],
+    actions=jnp.moveaxis(jax.nn.softmax(action), 2, 0),
+  )
+
+
+class NAMTuringMachine(nn.Module, Settings):
   """Reads and writes tapes with heads that move by learned actions.
 
   Every head of the layer is its own machine with one tape, a read head and a
@@ -54,12 +188,17 @@ class NAMTuringMachine(nn.Module, nam_tm_parts.Settings):
       initial_tape: A tape to continue with, instead of a new one.
       mask: True at real tokens. The others change nothing and output zero.
     """
-    checks.check_tokens(x)
-    width = (x if control is None else control).shape[-1]
-    table = nam_tm_parts.table(self, x.shape[-1], width)
-    params = {n: parameters.Group(name=n)(group) for n, group in table.items()}
-    outputs, final, heads = nam_tm_parts.run(
-      self, params, x, control, tape_length, initial_tape, mask
+    steering = x if control is None else control
+    groups = table(self, x.shape[-1], steering.shape[-1])
+    params = {n: parameters.Group(name=n)(group) for n, group in groups.items()}
+    outputs, final, heads = run(
+      self,
+      params,
+      x,
+      control=control,
+      tape_length=tape_length,
+      initial_tape=initial_tape,
+      mask=mask,
     )
     self.sow("intermediates", "heads", heads)
     return outputs, final

@@ -1,15 +1,17 @@
 """LSAM as an nnx module."""
 
-from flax import nnx
-from jaxtyping import Array, DTypeLike, Float
+from typing import Any
 
-from nam_jax.layers import lsam_parts
+from flax import nnx
+from jaxtyping import Array, Float
+
+from nam_jax.layers import lsam
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.nnx import parameters
 from nam_jax.ops.lsam import LSAMState
 
 
-class LSAM(nnx.Module, lsam_parts.Settings):
+class LSAM(nnx.Module, lsam.Settings):
   """`nam_jax.LSAM` for tokens of width `in_features`."""
 
   def __init__(
@@ -18,15 +20,12 @@ class LSAM(nnx.Module, lsam_parts.Settings):
     features: int,
     num_heads: int = 1,
     *,
-    bidirectional: bool = False,
-    dtype: DTypeLike | None = None,
     rngs: nnx.Rngs,
+    **settings: Any,
   ):
-    lsam_parts.Settings.__init__(
-      self, features, num_heads, bidirectional, dtype
-    )
+    lsam.Settings.__init__(self, features, num_heads, **settings)
     self.check()
-    parameters.declare(self, lsam_parts.table(self, in_features), rngs)
+    parameters.declare(self, lsam.table(self, in_features), rngs)
 
   def __call__(
     self,
@@ -36,5 +35,4 @@ class LSAM(nnx.Module, lsam_parts.Settings):
     mask: Mask | None = None,
   ) -> tuple[Float[Array, "b s e"], LSAMState]:
     """Runs over the sequence; a masked token outputs zero."""
-    params = parameters.arrays(self)
-    return lsam_parts.run(self, params, x, initial_state, mask)
+    return lsam.run(self, parameters.arrays(self), x, initial_state, mask)

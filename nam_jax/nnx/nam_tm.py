@@ -5,32 +5,31 @@ from typing import Any
 from flax import nnx
 from jaxtyping import Array, Float
 
-from nam_jax.layers import checks, nam_tm_parts
+from nam_jax.layers import nam_tm
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.nnx import parameters
 from nam_jax.ops.tape import Tape
 
 
-class NAMTuringMachine(nnx.Module, nam_tm_parts.Settings):
+class NAMTuringMachine(nnx.Module, nam_tm.Settings):
   """`nam_jax.NAMTuringMachine` for tokens of width `in_features`.
 
-  `control_features` is the width of what steers it, the same by default.
+  With a `control` of another width than the tokens, set `control_features`.
   """
 
   def __init__(
     self,
     in_features: int,
     num_heads: int,
+    tape_dim: int | None = None,
     *,
     control_features: int | None = None,
     rngs: nnx.Rngs,
     **settings: Any,
   ):
-    nam_tm_parts.Settings.__init__(self, num_heads, **settings)
+    nam_tm.Settings.__init__(self, num_heads, tape_dim, **settings)
     self.check()
-    table = nam_tm_parts.table(
-      self, in_features, control_features or in_features
-    )
+    table = nam_tm.table(self, in_features, control_features or in_features)
     parameters.declare(self, table, rngs)
 
   def __call__(
@@ -41,11 +40,22 @@ class NAMTuringMachine(nnx.Module, nam_tm_parts.Settings):
     tape_length: int = 32,
     initial_tape: Tape | None = None,
     mask: Mask | None = None,
+    sow_heads: bool = False,
   ) -> tuple[Tokens, Tape]:
-    """Runs the machine over a sequence: (outputs, tape)."""
-    checks.check_tokens(x)
-    params = parameters.arrays(self)
-    outputs, tape, _ = nam_tm_parts.run(
-      self, params, x, control, tape_length, initial_tape, mask
+    """Runs the machine over a sequence: (outputs, tape).
+
+    The arguments are those of the linen module. With `sow_heads`, `heads` is
+    sown for `nnx.capture(nnx.Intermediate)`.
+    """
+    outputs, final, heads = nam_tm.run(
+      self,
+      parameters.arrays(self),
+      x,
+      control=control,
+      tape_length=tape_length,
+      initial_tape=initial_tape,
+      mask=mask,
     )
-    return outputs, tape
+    if sow_heads:
+      self.sow(nnx.Intermediate, "heads", heads)
+    return outputs, final

@@ -1,4 +1,4 @@
-"""LSAM and the Turing machine in nnx: those of linen with other parameters."""
+"""LSAM and the Turing machine as nnx modules: linen's, parameters apart."""
 
 import jax
 import jax.numpy as jnp
@@ -6,84 +6,107 @@ import numpy as np
 import pytest
 from flax import nnx
 
-import nam_jax
 import nam_jax.nnx
-from nam_jax.ops import tape
 from tests import linen_tools
 from tests.agreement import assert_agree
 
 B, S, D, E = 2, 6, 8, 5
-MACHINES = {
+LSAM = {"features": 8, "num_heads": 4, "bidirectional": True}
+MACHINE = {"num_heads": 2, "separate_erase": True, "right_bias": (0.0, 1.0)}
+CASES = {
   "lsam": (
-    lambda **rngs: nam_jax.nnx.LSAM(D, 12, 2, bidirectional=True, **rngs),
-    nam_jax.LSAM(12, 2, bidirectional=True),
-    {},
+    nam_jax.LSAM(**LSAM),
+    lambda: nam_jax.nnx.LSAM(D, **LSAM, rngs=nnx.Rngs(0)),
   ),
   "nam_tm": (
-    lambda **rngs: nam_jax.nnx.NAMTuringMachine(D, 2, **rngs),
-    nam_jax.NAMTuringMachine(2),
-    {},
-  ),
-  "steered": (
-    lambda **rngs: nam_jax.nnx.NAMTuringMachine(
-      D,
-      2,
-      control_features=E,
-      transitions=(tape.LEFT, tape.RIGHT),
-      right_bias=(1.0, 2.0),
-      separate_erase=True,
-      **rngs,
+    nam_jax.NAMTuringMachine(**MACHINE),
+    lambda: nam_jax.nnx.NAMTuringMachine(
+      D, **MACHINE, control_features=E, rngs=nnx.Rngs(0)
     ),
-    nam_jax.NAMTuringMachine(
-      2,
-      transitions=(tape.LEFT, tape.RIGHT),
-      right_bias=(1.0, 2.0),
-      separate_erase=True,
-    ),
-    {"control": linen_tools.normal(B, S, E)},
   ),
 }
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_outputs_states_and_gradients_are_those_of_linen(name, inputs):
-  make, linen, others = MACHINES[name]
-  params = linen_tools.random_params(linen, inputs, **others)
-  layer = make(rngs=nnx.Rngs(0))
-  graph, state = nnx.split(layer, nnx.Param)
-  shapes = jax.tree.map(np.shape, nnx.to_pure_dict(state))
-  assert shapes == jax.tree.map(np.shape, params["params"])
-  nnx.replace_by_pure_dict(state, params["params"])
-  nnx.update(layer, state)
-  assert graph == nnx.graphdef(layer)
-
-  def loss(run, x, others):
-    outputs, state = run(x, **others, mask=jnp.array(linen_tools.GAPS))
-    total = sum(jnp.sum(jnp.sin(a)) for a in jax.tree.leaves(state))
-    return jnp.sum(outputs**2) + total, (outputs, state)
-
-  @nnx.jit
-  def actual(layer, x, others):
-    return nnx.grad(loss, has_aux=True)(layer, x, others)
-
-  @jax.jit
-  def expected(params, x, others):
-    def total(params):
-      return loss(lambda *x, **o: linen.apply(params, *x, **o), x, others)
-
-    return jax.grad(total, has_aux=True)(params)
-
-  gradients, results = actual(layer, inputs, others)
-  expected_gradients, expected_results = expected(params, inputs, others)
-  assert_agree(results, expected_results, 1e-6)
-  assert_agree(nnx.to_pure_dict(gradients), expected_gradients["params"], 1e-6)
+def pure(layer):
+  return nnx.to_pure_dict(nnx.state(layer, nnx.Param))
 
 
-def test_bad_settings_are_refused():
-  rngs = nnx.Rngs(0)
-  with pytest.raises(ValueError, match="num_heads=3 is odd"):
-    nam_jax.nnx.LSAM(8, 9, 3, bidirectional=True, rngs=rngs)
-  with pytest.raises(ValueError, match="needs RIGHT in transitions"):
-    nam_jax.nnx.NAMTuringMachine(
-      8, 2, transitions=(tape.LEFT,), right_bias=(0.0, 1.0), rngs=rngs
-    )
+def loss(name, layer, x):
+  """Of outputs and state, in two pieces with gaps; the second continues."""
+  mask = jnp.asarray(linen_tools.GAPS)
+  control = jnp.asarray(linen_tools.normal(B, S, E))
+  outputs, state = [], None
+  for piece in (slice(0, 3), slice(3, S)):
+    if name == "lsam":
+      options = {"initial_state": state}
+    else:
+      options = {"initial_tape": state, "control": control[:, piece]}
+      options["tape_length"] = 4
+    y, state = layer(x[:, piece], mask=mask[:, piece], **options)
+    outputs.append(y)
+  total = sum(jnp.sum(a**2) for a in jax.tree.leaves((outputs, state)))
+  return total, (outputs, state)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_parameters_and_results_are_those_of_linen(name, inputs):
+  linen, make = CASES[name]
+
+  def linen_loss(params, x):
+    return loss(name, linen.bind({"params": params}), x)
+
+  def nnx_loss(layer, x):
+    return loss(name, layer, x)
+
+  with_gradients = {"argnums": (0, 1), "has_aux": True}
+  options = {"control": linen_tools.normal(B, S, E)} if name == "nam_tm" else {}
+  params = linen_tools.random_params(linen, inputs, **options)["params"]
+  run = jax.jit(jax.value_and_grad(linen_loss, **with_gradients))
+  expected = run(params, inputs)
+
+  layer = nnx.eval_shape(make)
+  assert jax.tree.map(np.shape, pure(layer)) == jax.tree.map(np.shape, params)
+  nnx.update(layer, jax.tree.map(jnp.asarray, params))
+  run = nnx.jit(nnx.value_and_grad(nnx_loss, **with_gradients))
+  results, (to_layer, to_x) = run(layer, inputs)
+  actual = (results, (pure(to_layer), to_x))
+  assert jax.tree.structure(actual) == jax.tree.structure(expected)
+  assert_agree(actual, expected, 1e-6)
+  assert all(np.any(leaf) for leaf in jax.tree.leaves(expected))
+
+
+def test_heads_are_sown_on_request(inputs):
+  @nnx.capture(nnx.Intermediate)
+  def run(layer, x):
+    return layer(x, tape_length=4, sow_heads=True)
+
+  def heads(x):
+    layer = nam_jax.nnx.NAMTuringMachine(D, 2, rngs=nnx.Rngs(0))
+    return nnx.to_pure_dict(run(layer, x)[1])["heads"]
+
+  (found,) = jax.eval_shape(heads, inputs)
+  assert found.shape == (B, S, 2, 2, 4)
+
+
+@pytest.mark.parametrize(
+  ("make", "message"),
+  [
+    (
+      lambda rngs: nam_jax.nnx.LSAM(D, 9, 3, bidirectional=True, rngs=rngs),
+      "num_heads=3 is odd",
+    ),
+    (
+      lambda rngs: nam_jax.nnx.NAMTuringMachine(D, 3, rngs=rngs),
+      "num_heads=3 does not divide tape_dim=8",
+    ),
+    (
+      lambda rngs: nam_jax.nnx.NAMTuringMachine(
+        D, 2, transitions=(), rngs=rngs
+      ),
+      "at least one way to move",
+    ),
+  ],
+)
+def test_bad_settings_are_refused(make, message):
+  with pytest.raises(ValueError, match=message):
+    make(nnx.Rngs(0))
