@@ -17,6 +17,7 @@ from benchmarks import (
   machines,
   peers,
   plain,
+  rounding,
   sequence,
   timing,
 )
@@ -303,3 +304,11 @@ def test_a_missed_goal_fails_the_check(
   monkeypatch.setattr(command, "GROUPS", {"none": lambda settings: []})
   arguments = ["--groups=none", f"--out={tmp_path}", *options]
   assert command.main(arguments) == status
+
+
+def test_rounding_is_measured_for_both_kinds_of_heads():
+  scaled, raw = rounding.measure(lengths=(8,), seeds=(0,))
+  assert (scaled.normalize_heads, raw.normalize_heads) == (True, False)
+  for loss in (scaled, raw):
+    assert 0 < loss.outputs < 1e-5
+    assert 0 < loss.gradients < 1e-4
