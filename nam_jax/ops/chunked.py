@@ -44,11 +44,11 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from nam_jax.ops import decay, hardware, sequence, triangular
+from nam_jax.ops.cut import Cut, make_cut
 from nam_jax.ops.masks import Mask
 from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
 _SIZE = 64  # tokens in a chunk
-_CPU_NUMBERS = 2**17  # of an operand that a CPU computes with at once
 
 
 @sequence.gates_by_name
@@ -137,7 +137,7 @@ def form(
     on_cpu: Whether to compute few chunks at once.
   """
   b, s, h, width = shape
-  cut = _make_cut(_check_size(chunk_size, s), s, b * h * width)
+  cut = make_cut(_check_size(chunk_size, s), s, b * h * width)
   cut = cut if on_cpu else cut._replace(segments=1)
 
   def arrange(array, mode="constant"):
@@ -163,68 +163,6 @@ def form(
     return *jax.tree.map(back, grads), dM, None
 
   return hardware.Form(forward, backward)
-
-
-class _Cut(NamedTuple):
-  """How a sequence [b s h d] is cut into chunks, and these into segments."""
-
-  size: int  # tokens in a chunk
-  length: int  # tokens in all
-  segments: int
-
-  def take(self, array, i):
-    """Segment i as chunks [z b h c d]."""
-    b, _, h, d = array.shape
-    length = self.length // self.segments
-    if self.segments > 1:
-      array = lax.dynamic_slice_in_dim(array, i * length, length, axis=1)
-    array = array.reshape(b, length // self.size, self.size, h, d)
-    return array.transpose(1, 0, 3, 2, 4)
-
-  def loop(self, body, carry, saved=None, reverse=False):
-    """Calls body(carry, i, saved_i) for every segment i, in turn.
-
-    It returns (carry, chunks, saved): what to carry on, chunks [z b h c d] to
-    be joined to sequences [b s h d], and what to save.
-    """
-    if self.segments == 1:
-      carry, chunks, saved = body(carry, 0, saved)
-      return carry, jax.tree.map(self._sequence, chunks), saved
-    first = jax.tree.map(lambda a: a[0], saved)
-    _, chunks, _ = jax.eval_shape(body, carry, 0, first)
-
-    def empty(chunk):
-      _, b, h, _, d = chunk.shape
-      shape = (b, self.length, h, d)
-      return jnp.zeros_like(jax.tree.leaves(carry)[0], chunk.dtype, shape=shape)
-
-    def step(carry, operands):
-      (carry, sequences), (i, saved) = carry, operands
-      carry, chunks, saved = body(carry, i, saved)
-      put = functools.partial(self._put, i=i)
-      return (carry, jax.tree.map(put, sequences, chunks)), saved
-
-    start = (carry, jax.tree.map(empty, chunks))
-    operands = (jnp.arange(self.segments), saved)
-    (carry, sequences), saved = lax.scan(step, start, operands, reverse=reverse)
-    return carry, sequences, saved
-
-  def _sequence(self, chunks):
-    z, b, h, c, d = chunks.shape
-    return chunks.transpose(1, 0, 3, 2, 4).reshape(b, z * c, h, d)
-
-  def _put(self, sequence, chunks, i):
-    start = i * (self.length // self.segments)
-    part = self._sequence(chunks)
-    return lax.dynamic_update_slice_in_dim(sequence, part, start, axis=1)
-
-
-def _make_cut(size: int, s: int, width: int) -> _Cut:
-  """For s tokens, of a width that counts all heads of a batch."""
-  chunks = max(1, -(-s // size))
-  at_once = max(1, _CPU_NUMBERS // max(1, size * width))
-  segments = -(-chunks // at_once)
-  return _Cut(size, size * segments * -(-chunks // segments), segments)
 
 
 class _Chunks(NamedTuple):
@@ -262,7 +200,7 @@ class _Chunks(NamedTuple):
     return jnp.sum(self.Q * self.K, axis=-1, keepdims=True)
 
 
-def _prepare(cut: _Cut, q, k, e, log_decay, part, i) -> _Chunks:
+def _prepare(cut: Cut, q, k, e, log_decay, part, i) -> _Chunks:
   take = functools.partial(cut.take, i=i)
   Q, K = take(q), take(k)
   E, log_decay = jax.tree.map(take, (e, log_decay))
