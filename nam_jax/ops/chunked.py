@@ -74,8 +74,8 @@ def memory_chunked(
   Arguments and results are those of `memory_scan`, and:
     chunk_size: Tokens in a block, a power of two; 64 by default. It changes
       the speed, and the result only by rounding.
-    precision: Of the large matrix products on accelerators, as in `jnp.matmul`;
-      the inverse and what it is computed from are always in float32.
+    precision: Of the matrix products on accelerators, as in `jnp.matmul`; the
+      inverse, what it is computed from and its products are always in float32.
   """
   ops = sequence.fold(
     q,
@@ -247,7 +247,8 @@ def _forward(cut, precision, q, k, x, e, log_decay, M, part):
     P = chunks.scores(Q, K, 0)
     if E is not None:
       T = triangular.unit_triangular_inverse(chunks.scores(E, K))
-      X, W = product(T, X), product(T, _times(chunks.to_start, E))
+      W = triangular.exact_product(T, _times(chunks.to_start, E))
+      X = triangular.exact_product(T, X)
 
     def chunk(M, operands):
       U, W, K, through = operands
@@ -279,7 +280,7 @@ def _backward(cut, precision, residuals, gradients):
     dU = product(_transpose(P), dR)
     dU = dU + chunks.own() * dR if chunks.by_channel else dU
     if E is not None:
-      W = product(T, _times(chunks.to_start, E))
+      W = triangular.exact_product(T, _times(chunks.to_start, E))
 
     def chunk(G, operands):
       dU, dR, Q, K, W, U, through, M = operands
@@ -305,7 +306,7 @@ def _backward(cut, precision, residuals, gradients):
     dQ_past = _times(chunks.to_start, product(dR, starts))
     dK, dE, dl = _times(chunks.to_end, dK), None, None
     if E is not None:
-      dX = product(_transpose(T), dX)
+      dX = triangular.exact_product(_transpose(T), dX)
       dE, dK_erased = pull(E, -1, -product(dX, _transpose(U)))
       dE = dE - _times(chunks.to_start, product(dX, starts))
       dK = dK + dK_erased
