@@ -137,8 +137,8 @@ def form(
     on_cpu: Whether to compute few chunks at once.
   """
   b, s, h, width = shape
-  cut = make_cut(_check_size(chunk_size, s), s, b * h * width)
-  cut = cut if on_cpu else cut._replace(segments=1)
+  size = _check_size(chunk_size, s)
+  cut = make_cut(size, s, b * h * width if on_cpu else 0)
 
   def arrange(array, mode="constant"):
     array = jnp.flip(array, axis=1) if reverse else array

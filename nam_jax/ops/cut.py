@@ -69,8 +69,14 @@ class Cut(NamedTuple):
 
 
 def make_cut(size: int, s: int, width: int) -> Cut:
-  """For s tokens, of a width that counts all heads of a batch."""
+  """Cuts s tokens into segments that fit into the cache.
+
+  Args:
+    size: Tokens in a chunk.
+    s: Tokens in all.
+    width: Numbers of a token, for all heads of a batch; 0 for one segment.
+  """
   chunks = max(1, -(-s // size))
-  at_once = max(1, _CPU_NUMBERS // max(1, size * width))
+  at_once = max(1, _CPU_NUMBERS // (size * width)) if width else chunks
   segments = -(-chunks // at_once)
   return Cut(size, size * segments * -(-chunks // segments), segments)
