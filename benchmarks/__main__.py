@@ -11,6 +11,9 @@ counts, so a busy machine slows all of them equally. PyTorch takes part if it is
 installed. The last table compares the ratios with our goals; with --check the
 exit status is 1 if one is missed. Writes results.json and, for sequences,
 cost_by_length.png.
+
+`python -m benchmarks.family` races the memory with decay and gates per channel
+against another package; see its --help.
 """
 
 import argparse
@@ -22,6 +25,7 @@ from pathlib import Path
 
 from benchmarks import (
   candidate,
+  flags,
   goals,
   lra_step,
   machines,
@@ -45,37 +49,11 @@ GROUPS = {
 }
 
 
-def positive(text: str) -> int:
-  """Parses a positive integer."""
-  if not text.isdecimal() or int(text) < 1:
-    raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
-  return int(text)
-
-
-def lengths(text: str) -> tuple[int, ...]:
-  """Parses "256,512" into numbers in ascending order."""
-  return tuple(sorted({positive(part) for part in text.split(",")}))
-
-
-def names(known: Sequence[str]):
-  """Parses "a,b", where each name is known."""
-
-  def parse(text: str) -> tuple[str, ...]:
-    for name in text.split(","):
-      if name not in known:
-        raise argparse.ArgumentTypeError(
-          f"unknown {name!r}; choose from {', '.join(known)}"
-        )
-    return tuple(text.split(","))
-
-  return parse
-
-
 def inputs(text: str) -> tuple[tuple[str, int], ...]:
   """Parses "listops:2000,text:4000"."""
   pairs = [part.partition(":") for part in text.split(",")]
-  known = names(lra_step.SIZES)
-  return tuple((*known(name), positive(length)) for name, _, length in pairs)
+  known, number = flags.names(lra_step.SIZES), flags.positive
+  return tuple((*known(name), number(length)) for name, _, length in pairs)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -85,18 +63,18 @@ def make_parser() -> argparse.ArgumentParser:
   add = parser.add_argument
   add(
     "--groups",
-    type=names(GROUPS),
+    type=flags.names(GROUPS),
     default=tuple(GROUPS),
     help=f"some of {', '.join(GROUPS)} (default: all)",
   )
   add(
     "--sizes",
-    type=lengths,
+    type=flags.lengths,
     help=f"lengths of sequences (default: {_joined(default.sizes)})",
   )
   add(
     "--rounds",
-    type=positive,
+    type=flags.positive,
     help=f"rounds of a race, as time allows (default: {default.rounds})",
   )
   add(
@@ -114,7 +92,7 @@ def make_parser() -> argparse.ArgumentParser:
   )
   add(
     "--attentions",
-    type=names(attentions.KINDS),
+    type=flags.names(attentions.KINDS),
     help=f"of the group lra (default: {_joined(default.attentions)})",
   )
   add(
@@ -149,7 +127,7 @@ def main(argv: Sequence[str]) -> int:
   for name in options.groups:
     for results in GROUPS[name](settings):
       races.append(results)
-      _announce(results, time.monotonic() - start)
+      report.announce(results, time.monotonic() - start)
   results = [r for race in races for r in race]
   judged = goals.judge(results, settings.sizes)
   print(report.as_text(races), report.goals_as_text(judged), sep="\n\n")
@@ -163,16 +141,6 @@ def main(argv: Sequence[str]) -> int:
   print(f"\nwritten to {options.out}")
   missed = any(goal.met is False for goal in judged)
   return int(options.check and missed)
-
-
-def _announce(results, passed):
-  """Reports on stderr what has been measured after how many seconds."""
-  first, raced = results[0], ", ".join(r.name for r in results)
-  print(
-    f"{passed:4.0f} s: {first.group}, {first.task}, {first.size}: {raced}",
-    file=sys.stderr,
-    flush=True,
-  )
 
 
 if __name__ == "__main__":

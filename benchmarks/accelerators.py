@@ -11,9 +11,7 @@ jax[cuda12] and jax[tpu], which `make accelerators` installs into a folder of
 their own (6 GB). A target that is missing is named in one line.
 """
 
-import argparse
 import collections
-import datetime
 import itertools
 import json
 import os
@@ -21,13 +19,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 
-from benchmarks import programs, targets
+from benchmarks import flags, programs, record, targets
 from command_line import tables, tool
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -129,19 +127,12 @@ def as_table(found: Sequence[Figures]) -> dict[str, Any]:
         by_key[target, name, task].cell(field) for task in programs.TASKS
       )
     rows.append(row)
-  commit = subprocess.run(
-    ["git", "rev-parse", "--short", "HEAD"],
-    cwd=_ROOT,
-    capture_output=True,
-    text=True,
-  )
   return {
     "columns": ["compiled", *columns],
     "command": "make accelerators ARGS=--json=docs/results.json",
     "seeds": "none",
     "machine": f"compiled on a CPU, JAX {jax.__version__}, float32",
-    "date": datetime.date.today().isoformat(),
-    "commit": commit.stdout.strip() or "unknown",
+    **record.when(),
     "differs": _NOTE,
     "rows": rows,
   }
@@ -157,46 +148,14 @@ _NOTE = (
 )
 
 
-def write_table(file: Path, name: str, table: Mapping[str, Any]) -> None:
-  """Replaces a table in a file like docs/results.json."""
-  written = {**json.loads(file.read_text(encoding="utf-8")), name: table}
-
-  def text(value):
-    return json.dumps(value, ensure_ascii=False)
-
-  def block(opening, parts, closing, indent):
-    lines = ",\n".join(" " * (indent + 2) + part for part in parts)
-    return f"{opening}\n{lines}\n{' ' * indent}{closing}"
-
-  def field(key, value):
-    if key == "rows":
-      return f'"rows": {block("[", map(text, value), "]", 4)}'
-    return f"{text(key)}: {text(value)}"
-
-  blocks = [
-    f"{text(key)}: {block('{', [field(*f) for f in table.items()], '}', 2)}"
-    for key, table in written.items()
-  ]
-  file.write_text(block("{", blocks, "}", 0) + "\n", encoding="utf-8")
-
-
-def _names(text: str) -> list[str]:
-  for name in (names := text.split(",")):
-    if name not in targets.TARGETS:
-      raise argparse.ArgumentTypeError(
-        f"unknown {name!r}; choose from {', '.join(targets.TARGETS)}"
-      )
-  return names
-
-
 def main(argv: Sequence[str]) -> int:
   """Compiles and prints; returns 1 if anything was not compiled."""
   parser = tool.make_parser(__doc__, "python -m benchmarks.accelerators")
   add = parser.add_argument
   add(
     "--targets",
-    type=_names,
-    default=list(targets.TARGETS),
+    type=flags.names(targets.TARGETS),
+    default=tuple(targets.TARGETS),
     help=f"some of {', '.join(targets.TARGETS)} (default: all)",
   )
   add("--only", default="", help="programs whose name contains this text")
@@ -224,7 +183,7 @@ def main(argv: Sequence[str]) -> int:
   if options.json:
     if missing or options.only or len(options.targets) < len(targets.TARGETS):
       parser.error("--json needs all programs and targets")
-    write_table(options.json, "accelerators", as_table(found))
+    record.write_table(options.json, "accelerators", as_table(found))
     print(f"written to {options.json}; `make pages` updates the pages")
   return int(bool(missing or failed))
 

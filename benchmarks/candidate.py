@@ -1,6 +1,7 @@
 """The candidates of a race and their results."""
 
 import os
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -64,11 +65,12 @@ class Result(NamedTuple):
   task: str  # what runs, for instance "forward"
   size: int  # tokens, or episodes
   name: str
-  seconds: float | None = None
+  seconds: float | None = None  # of the fastest round
   compile_seconds: float | None = None
   temporary_mib: float | None = None
   flops: int | None = None
   skipped: str | None = None  # why
+  median_seconds: float | None = None
 
 
 def forward(function: Callable, *args) -> Candidate:
@@ -122,9 +124,11 @@ def measure(
       results[name] = results[name]._replace(skipped=why)
     else:
       runs[name] = candidate.run
-  best = timing.race(
+  laps = timing.laps(
     runs, settings.rounds, seconds=settings.seconds, pause=_PAUSE
   )
-  for name, seconds in best.items():
-    results[name] = results[name]._replace(seconds=seconds)
+  for name, times in laps.items():
+    results[name] = results[name]._replace(
+      seconds=min(times), median_seconds=statistics.median(times)
+    )
   return list(results.values())

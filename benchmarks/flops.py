@@ -19,6 +19,7 @@ _FREE = {
   "gather",
   "iota",
   "pad",
+  "platform_index",
   "reshape",
   "rev",
   "select_n",
@@ -34,6 +35,7 @@ def count(function, *args) -> int:
   """Operations of function(*args): two for a product and sum, else one.
 
   A loop counts as often as it runs; `while` with an unknown end counts once.
+  Of several branches, the one for this platform counts, or else the largest.
   """
   return _count(jax.make_jaxpr(function)(*args))
 
@@ -44,6 +46,8 @@ def _count(jaxpr) -> int:  # open or closed
 
 def _equation(equation) -> int:
   params = equation.params
+  if "branches" in params:
+    return _branches(params["branches"], params.get("branches_platforms"))
   inner = [v for v in params.values() if hasattr(v, "eqns")]
   if inner:
     repeats = params.get("length", 1)
@@ -59,3 +63,10 @@ def _equation(equation) -> int:
   if name.startswith("reduce"):
     return sum(map(math.prod, inputs))
   return outputs
+
+
+def _branches(branches, platforms) -> int:
+  for branch, names in zip(branches, platforms or (), strict=False):
+    if names is None or jax.default_backend() in names:
+      return _count(branch)
+  return max(map(_count, branches))

@@ -97,7 +97,7 @@ def _forms(found, sizes) -> Iterator[Goal]:
     for size, goal in least.items():
       pair = (found.get((group, task, name, size)) for name in (slow, fast))
       title = f"{what} of {slow} / {fast}, {task}, S={size}"
-      yield Goal(title, _ratio(*pair, field), goal)
+      yield Goal(title, ratio(*pair, field), goal)
 
 
 def _growth(found) -> Iterator[Goal]:
@@ -108,7 +108,7 @@ def _growth(found) -> Iterator[Goal]:
         ("flops", "FLOPs"),
         ("temporary_mib", "temporary memory"),
       ):
-        value = _ratio(
+        value = ratio(
           found.get((group, task, name, long)),
           found.get((group, task, name, short)),
           field,
@@ -120,7 +120,7 @@ def _growth(found) -> Iterator[Goal]:
 def _machines(results) -> Iterator[Goal]:
   by_name = {r.name: r for r in results if r.group == "machines"}
   for slow, fast, goal in MACHINES:
-    value = _ratio(by_name.get(slow), by_name.get(fast), "seconds")
+    value = ratio(by_name.get(slow), by_name.get(fast), "seconds")
     yield Goal(f"time of {slow} / {fast}, {GRADIENT}", value, goal)
 
 
@@ -129,17 +129,20 @@ def _steps(results) -> Iterator[Goal]:
     r.name: r for r in results if (r.group, r.size) == ("lra", LRA_TOKENS)
   }
   for slow, fast, goal in LRA:
-    value = _ratio(steps.get(slow), steps.get(fast), "seconds")
+    value = ratio(steps.get(slow), steps.get(fast), "seconds")
     yield Goal(f"time of {slow} / {fast}, a training step", value, goal)
   shots = [r for r in results if r.group == "fewshot"]
   value = None
   if shots:
     one, many = shots
-    value = many.size * _ratio(one, many, "seconds")
+    value = many.size * ratio(one, many, "seconds")
   yield Goal("few-shot episodes in the time of one by a loop", value, EPISODES)
 
 
-def _ratio(top: Result | None, bottom: Result | None, field) -> float | None:
+def ratio(
+  top: Result | None, bottom: Result | None, field: str
+) -> float | None:
+  """The first field over the second; None if one was not measured."""
   if top is None or bottom is None:
     return None
   a, b = getattr(top, field), getattr(bottom, field)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,11 +20,13 @@ HEADER = (
   "size",
   "candidate",
   "ms",
+  "median ms",
   "times as fast",
   "compile s",
   "temporary MiB",
   "GFLOP",
 )
+_SKIPPED = ("-", "-", "-", "", "", "")
 
 
 def as_text(races: Sequence[Sequence[Result]]) -> str:
@@ -38,7 +41,7 @@ def as_text(races: Sequence[Sequence[Result]]) -> str:
           r.task,
           str(r.size),
           r.name,
-          *(_measured(r, first) if not r.skipped else ("-", "-", "", "", "")),
+          *(_measured(r, first) if not r.skipped else _SKIPPED),
         )
       )
   text = tables.as_text(rows, markdown=False)
@@ -49,6 +52,7 @@ def _measured(r, first):
   ratio = (first.seconds / first.size) / (r.seconds / r.size)
   return (
     f"{1e3 * r.seconds:.2f}",
+    _number(r.median_seconds and 1e3 * r.median_seconds, ".2f"),
     f"{ratio:.2f}",
     _number(r.compile_seconds, ".2f"),
     _number(r.temporary_mib, ".1f"),
@@ -74,6 +78,16 @@ def _notes(races) -> list[str]:
   return notes
 
 
+def announce(results: Sequence[Result], passed: float) -> None:
+  """Reports on stderr what has been measured after how many seconds."""
+  first, raced = results[0], ", ".join(r.name for r in results)
+  print(
+    f"{passed:4.0f} s: {first.group}, {first.task}, {first.size}: {raced}",
+    file=sys.stderr,
+    flush=True,
+  )
+
+
 def goals_as_text(goals: Sequence[Goal]) -> str:
   """The goals, what was measured, and which are met."""
   rows = [("goal", "value", "aim", ""), *(goal.cells() for goal in goals)]
@@ -90,16 +104,21 @@ def as_json(
     `goals`, a list with the fields of `Goal` and `met`.
   """
   return {
-    "machine": {
-      "platform": jax.default_backend(),
-      "device": jax.devices()[0].device_kind,
-      "cores": len(os.sched_getaffinity(0)),
-      "python": platform.python_version(),
-      "jax": jax.__version__,
-      "nam_jax": nam_jax.__version__,
-      "torch": peers.version(),
-    },
+    "machine": machine(),
     "settings": settings._asdict(),
     "results": [r._asdict() for race in races for r in race],
     "goals": [goal._asdict() | {"met": goal.met} for goal in goals],
+  }
+
+
+def machine() -> dict[str, Any]:
+  """What runs the benchmark."""
+  return {
+    "platform": jax.default_backend(),
+    "device": jax.devices()[0].device_kind,
+    "cores": len(os.sched_getaffinity(0)),
+    "python": platform.python_version(),
+    "jax": jax.__version__,
+    "nam_jax": nam_jax.__version__,
+    "torch": peers.version(),
   }

@@ -18,7 +18,19 @@ def race(
   seconds: float = float("inf"),
   pause: float = 0.0,
 ) -> dict[str, float]:
-  """Name -> seconds of its fastest round.
+  """Name -> seconds of its fastest round; arguments are those of `laps`."""
+  times = laps(candidates, rounds, seconds=seconds, pause=pause)
+  return {name: min(taken) for name, taken in times.items()}
+
+
+def laps(
+  candidates: Mapping[str, Callable[[], Any]],
+  rounds: int,
+  *,
+  seconds: float = float("inf"),
+  pause: float = 0.0,
+) -> dict[str, list[float]]:
+  """Name -> seconds of each of its rounds.
 
   Args:
     candidates: name -> function to run; all run once first, untimed.
@@ -30,15 +42,13 @@ def race(
   """
   for run in candidates.values():
     jax.block_until_ready(run())
-  best = dict.fromkeys(candidates, float("inf"))
-  used = dict.fromkeys(candidates, 0.0)
+  times = {name: [] for name in candidates}
   for _ in range(rounds):
     for name, run in candidates.items():
-      if used[name] >= seconds:
+      if sum(times[name]) >= seconds:
         continue
       time.sleep(pause)
       start = time.perf_counter()
       jax.block_until_ready(run())
-      taken = time.perf_counter() - start
-      best[name], used[name] = min(best[name], taken), used[name] + taken
-  return best
+      times[name].append(time.perf_counter() - start)
+  return times

@@ -147,6 +147,7 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "algorithmic.show": list,
   "benchmarks": adding("--quick", "--groups=streaming"),
   "benchmarks.accelerators": adding("--help"),
+  "benchmarks.family": adding("--help"),
   "data_files.prepare": adding("--help"),
   "data_files.unpickle": list,
   "docs.picture": adding("--help"),

@@ -13,7 +13,7 @@ import pytest
 from flax import linen as nn
 
 import nam_jax
-from benchmarks import accelerators, hlo, programs, targets
+from benchmarks import accelerators, hlo, programs, record, targets
 from tests import project_tree
 
 # Two loops inside each other; the outer one says how often it runs in its
@@ -198,13 +198,13 @@ def test_the_table_is_written_in_its_place(tmp_path):
   file = tmp_path / "results.json"
   file.write_text(results.read_text())
   tables = json.loads(file.read_text())
-  accelerators.write_table(file, "speed", tables["speed"])
+  record.write_table(file, "speed", tables["speed"])
   assert file.read_text() == results.read_text()
   found = [
     f for target in ("A100", "H100") for f in compiled_for(target, ["memory"])
   ]
   found += [f._replace(target="v5e", error="x") for f in found[:2]]
-  accelerators.write_table(file, "mine", accelerators.as_table(found))
+  record.write_table(file, "mine", accelerators.as_table(found))
   written = json.loads(file.read_text())
   assert [*written] == [*tables, "mine"]
   (row,) = written["mine"]["rows"]

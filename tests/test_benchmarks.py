@@ -17,6 +17,7 @@ from benchmarks import (
   machines,
   peers,
   plain,
+  rounding,
   sequence,
   timing,
 )
@@ -87,6 +88,7 @@ def test_results_are_printed_written_and_drawn(tmp_path, capsys):
   )
   for field in ("seconds", "compile_seconds", "temporary_mib", "flops"):
     assert first[field] > 0
+  assert first["median_seconds"] >= first["seconds"]
   assert {r["name"] for r in results if r["group"] == "streaming"} == {
     "causal",
     "erase",
@@ -211,6 +213,24 @@ def test_operations_in_a_loop_count_as_often_as_it_runs():
   assert flops.count(lambda x: jnp.sum(x.T * x), matrix) == 16 + 16
 
 
+def test_operations_of_the_branch_for_this_platform_count():
+  def twice(x):
+    return x @ (x @ x)
+
+  def chosen(**branches):
+    return lambda x: jax.lax.platform_dependent(x, **branches)
+
+  x, here = jnp.ones((4, 4)), jax.default_backend()
+  elsewhere = "tpu" if here != "tpu" else "cpu"
+  one, two = 2 * 4**3, 4 * 4**3
+  taken = chosen(**{here: twice, "default": jnp.sin})
+  assert flops.count(taken, x) == two
+  taken = chosen(**{elsewhere: twice, "default": lambda x: x @ x})
+  assert flops.count(taken, x) == one
+  either = lambda x: jax.lax.cond(x[0, 0] > 0, jnp.sin, twice, x)  # noqa: E731
+  assert flops.count(either, x) == two + 1
+
+
 def test_forecasts_follow_the_last_growth():
   forecast = sequence.Forecast()
   assert forecast.seconds("forward", "nam", 64) == 0
@@ -284,3 +304,11 @@ def test_a_missed_goal_fails_the_check(
   monkeypatch.setattr(command, "GROUPS", {"none": lambda settings: []})
   arguments = ["--groups=none", f"--out={tmp_path}", *options]
   assert command.main(arguments) == status
+
+
+def test_rounding_is_measured_for_both_kinds_of_heads():
+  scaled, raw = rounding.measure(lengths=(8,), seeds=(0,))
+  assert (scaled.normalize_heads, raw.normalize_heads) == (True, False)
+  for loss in (scaled, raw):
+    assert 0 < loss.outputs < 1e-5
+    assert 0 < loss.gradients < 1e-4

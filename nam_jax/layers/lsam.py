@@ -178,7 +178,10 @@ class LSAMCell(nn.RNNCellBase):
   def declared(self, width: int) -> dict[str, Array]:
     """The parameters, for tokens of this width."""
     group = cell_table(self.features, self.num_heads, width)
-    return {n: self.param(n, p.init, p.shape) for n, p in group.items()}
+    return {
+      name: jnp.asarray(self.param(name, p.init, p.shape))
+      for name, p in group.items()
+    }
 
   @nn.nowrap
   def initialize_carry(

@@ -44,11 +44,11 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from nam_jax.ops import decay, hardware, sequence, triangular
+from nam_jax.ops.cut import Cut, make_cut
 from nam_jax.ops.masks import Mask
 from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
 _SIZE = 64  # tokens in a chunk
-_CPU_NUMBERS = 2**17  # of an operand that a CPU computes with at once
 
 
 @sequence.gates_by_name
@@ -74,8 +74,8 @@ def memory_chunked(
   Arguments and results are those of `memory_scan`, and:
     chunk_size: Tokens in a block, a power of two; 64 by default. It changes
       the speed, and the result only by rounding.
-    precision: Of the large matrix products on accelerators, as in `jnp.matmul`;
-      the inverse and what it is computed from are always in float32.
+    precision: Of the matrix products on accelerators, as in `jnp.matmul`; the
+      inverse, what it is computed from and its products are always in float32.
   """
   ops = sequence.fold(
     q,
@@ -137,8 +137,8 @@ def form(
     on_cpu: Whether to compute few chunks at once.
   """
   b, s, h, width = shape
-  cut = _make_cut(_check_size(chunk_size, s), s, b * h * width)
-  cut = cut if on_cpu else cut._replace(segments=1)
+  size = _check_size(chunk_size, s)
+  cut = make_cut(size, s, b * h * width if on_cpu else 0)
 
   def arrange(array, mode="constant"):
     array = jnp.flip(array, axis=1) if reverse else array
@@ -165,68 +165,6 @@ def form(
   return hardware.Form(forward, backward)
 
 
-class _Cut(NamedTuple):
-  """How a sequence [b s h d] is cut into chunks, and these into segments."""
-
-  size: int  # tokens in a chunk
-  length: int  # tokens in all
-  segments: int
-
-  def take(self, array, i):
-    """Segment i as chunks [z b h c d]."""
-    b, _, h, d = array.shape
-    length = self.length // self.segments
-    if self.segments > 1:
-      array = lax.dynamic_slice_in_dim(array, i * length, length, axis=1)
-    array = array.reshape(b, length // self.size, self.size, h, d)
-    return array.transpose(1, 0, 3, 2, 4)
-
-  def loop(self, body, carry, saved=None, reverse=False):
-    """Calls body(carry, i, saved_i) for every segment i, in turn.
-
-    It returns (carry, chunks, saved): what to carry on, chunks [z b h c d] to
-    be joined to sequences [b s h d], and what to save.
-    """
-    if self.segments == 1:
-      carry, chunks, saved = body(carry, 0, saved)
-      return carry, jax.tree.map(self._sequence, chunks), saved
-    first = jax.tree.map(lambda a: a[0], saved)
-    _, chunks, _ = jax.eval_shape(body, carry, 0, first)
-
-    def empty(chunk):
-      _, b, h, _, d = chunk.shape
-      shape = (b, self.length, h, d)
-      return jnp.zeros_like(jax.tree.leaves(carry)[0], chunk.dtype, shape=shape)
-
-    def step(carry, operands):
-      (carry, sequences), (i, saved) = carry, operands
-      carry, chunks, saved = body(carry, i, saved)
-      put = functools.partial(self._put, i=i)
-      return (carry, jax.tree.map(put, sequences, chunks)), saved
-
-    start = (carry, jax.tree.map(empty, chunks))
-    operands = (jnp.arange(self.segments), saved)
-    (carry, sequences), saved = lax.scan(step, start, operands, reverse=reverse)
-    return carry, sequences, saved
-
-  def _sequence(self, chunks):
-    z, b, h, c, d = chunks.shape
-    return chunks.transpose(1, 0, 3, 2, 4).reshape(b, z * c, h, d)
-
-  def _put(self, sequence, chunks, i):
-    start = i * (self.length // self.segments)
-    part = self._sequence(chunks)
-    return lax.dynamic_update_slice_in_dim(sequence, part, start, axis=1)
-
-
-def _make_cut(size: int, s: int, width: int) -> _Cut:
-  """For s tokens, of a width that counts all heads of a batch."""
-  chunks = max(1, -(-s // size))
-  at_once = max(1, _CPU_NUMBERS // max(1, size * width))
-  segments = -(-chunks // at_once)
-  return _Cut(size, size * segments * -(-chunks // segments), segments)
-
-
 class _Chunks(NamedTuple):
   """What both passes need of the chunks of a segment."""
 
@@ -240,21 +178,29 @@ class _Chunks(NamedTuple):
   same: Bool[Array, "z b 1 c c"] | None  # packed: tokens of one sequence
   old: Bool[Array, "z b 1 c 1"] | None  # that of the memory before
 
+  @property
+  def by_channel(self) -> bool:
+    """Whether each channel of the keys decays by itself."""
+    return self.to_start is not None and self.to_start.shape[-1] > 1
+
   def scores(self, rows, K, diagonal=-1, precision=triangular.EXACT):
-    """A, or P with its diagonal = 0; with decay always without."""
-    if self.log_decay is not None:
-      S = decay.decayed_scores(rows, K, self.log_decay, precision)
+    """A, or P with its diagonal = 0; without it where channels decay."""
+    if self.log_decay is not None and self.log_decay.shape[-1] > 1:
+      S = decay.channel_scores(rows, K, self.log_decay, precision)
     else:
       S = jnp.matmul(rows, _transpose(K), precision=precision)
-      S = jnp.tril(S, diagonal)
+      if self.log_decay is None:
+        S = jnp.tril(S, diagonal)
+      else:
+        S = S * decay.between(self.log_decay, diagonal)
     return S if self.same is None else jnp.where(self.same, S, 0)
 
   def own(self):
-    """With decay, the diagonal of P: what tokens read of their own write."""
+    """The diagonal of P: what tokens read of their own write."""
     return jnp.sum(self.Q * self.K, axis=-1, keepdims=True)
 
 
-def _prepare(cut: _Cut, q, k, e, log_decay, part, i) -> _Chunks:
+def _prepare(cut: Cut, q, k, e, log_decay, part, i) -> _Chunks:
   take = functools.partial(cut.take, i=i)
   Q, K = take(q), take(k)
   E, log_decay = jax.tree.map(take, (e, log_decay))
@@ -301,7 +247,8 @@ def _forward(cut, precision, q, k, x, e, log_decay, M, part):
     P = chunks.scores(Q, K, 0)
     if E is not None:
       T = triangular.unit_triangular_inverse(chunks.scores(E, K))
-      X, W = product(T, X), product(T, _times(chunks.to_start, E))
+      W = triangular.exact_product(T, _times(chunks.to_start, E))
+      X = triangular.exact_product(T, X)
 
     def chunk(M, operands):
       U, W, K, through = operands
@@ -312,7 +259,7 @@ def _forward(cut, precision, q, k, x, e, log_decay, M, part):
     M, (starts, U) = lax.scan(chunk, M, operands)
     reads = product(_times(chunks.to_start, Q), _transpose(starts))
     reads = reads + product(P, U)
-    reads = reads if log_decay is None else reads + chunks.own() * U
+    reads = reads + chunks.own() * U if chunks.by_channel else reads
     return M, reads, (T, U, starts)
 
   M, reads, saved = cut.loop(segment, M)
@@ -329,10 +276,11 @@ def _backward(cut, precision, residuals, gradients):
     chunks = _prepare(cut, q, k, e, log_decay, part, i)
     Q, K, E = chunks[:3]
     dR, W = cut.take(d_reads, i), None
-    dU = product(_transpose(chunks.scores(Q, K, 0)), dR)
-    dU = dU if log_decay is None else dU + chunks.own() * dR
+    P = chunks.scores(Q, K, 0)
+    dU = product(_transpose(P), dR)
+    dU = dU + chunks.own() * dR if chunks.by_channel else dU
     if E is not None:
-      W = product(T, _times(chunks.to_start, E))
+      W = triangular.exact_product(T, _times(chunks.to_start, E))
 
     def chunk(G, operands):
       dU, dR, Q, K, W, U, through, M = operands
@@ -346,38 +294,43 @@ def _backward(cut, precision, residuals, gradients):
     operands = (dU, dR, Q_start, K_end, W, U, chunks.through, starts)
     G, (dX, dK, passing) = lax.scan(chunk, G, operands, reverse=True)
 
-    def pull(rows, diagonal, gradient):
-      """Gradients of rows and K, from those of reads of the rows."""
+    def pull(rows, diagonal, dS):
+      """Gradients of rows and K, from that of their scores."""
       form = functools.partial(
         chunks.scores, diagonal=diagonal, precision=precision
       )
-      _, to_operands = jax.vjp(form, rows, K)
-      d_rows, d_columns = to_operands(product(gradient, _transpose(U)))
-      past = product(gradient, starts)
-      return d_rows + _times(chunks.to_start, past), d_columns
+      return jax.vjp(form, rows, K)[1](dS)
 
-    dQ, d_read = pull(Q, 0, dR)
-    dK, dE, dl = _times(chunks.to_end, dK) + d_read, None, None
+    dP = product(dR, _transpose(U))
+    dQ, dK_read = pull(Q, 0, dP)
+    dQ_past = _times(chunks.to_start, product(dR, starts))
+    dK, dE, dl = _times(chunks.to_end, dK), None, None
     if E is not None:
-      dX = product(_transpose(T), dX)
-      dE, d_erased = pull(E, -1, -dX)
-      dK = dK + d_erased
+      dX = triangular.exact_product(_transpose(T), dX)
+      dE, dK_erased = pull(E, -1, -product(dX, _transpose(U)))
+      dE = dE - _times(chunks.to_start, product(dX, starts))
+      dK = dK + dK_erased
     if log_decay is not None:
-      dl = _decay_gradient(chunks, dQ, dK, dE, passing)
-      own = jnp.sum(dR * U, axis=-1, keepdims=True)
-      dQ, dK = dQ + own * K, dK + own * Q
-    return G, (dQ, dK, dX, dE, dl), None
+      D = Q * dQ_past - K * dK
+      D = D if dE is None else D + E * dE
+      if chunks.by_channel:
+        D = D + Q * dQ - K * dK_read
+        own = jnp.sum(dR * U, axis=-1, keepdims=True)
+        dQ, dK_read = dQ + own * K, dK_read + own * Q
+      else:
+        read = jnp.tril(dP * P, -1)
+        read = jnp.sum(read, -1) - jnp.sum(read, -2)
+        D = jnp.sum(D, axis=-1, keepdims=True) + read[..., None]
+        passing = jnp.sum(passing, axis=-1, keepdims=True)
+      dl = _decay_gradient(chunks, D, passing)
+    return G, (dQ + dQ_past, dK + dK_read, dX, dE, dl), None
 
   dM, grads, _ = cut.loop(segment, dM, saved, reverse=True)
   return *grads, dM
 
 
-def _decay_gradient(chunks, dQ, dK, dE, passing):
-  """The gradient of log decays; `passing` is sum_v M dM at chunks' starts."""
-  D = chunks.Q * dQ - chunks.K * dK
-  D = D if dE is None else D + chunks.E * dE
-  if chunks.log_decay.shape[-1] == 1:
-    D, passing = (jnp.sum(a, axis=-1, keepdims=True) for a in (D, passing))
+def _decay_gradient(chunks, D, passing):
+  """dl = sum_v M dM at the chunk's start - the sum of D over earlier tokens."""
   earlier = jnp.tri(D.shape[-2], k=-1, dtype=bool)[(None,) * (D.ndim - 2)]
   if chunks.same is not None:
     earlier = earlier & chunks.same

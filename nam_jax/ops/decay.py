@@ -41,8 +41,10 @@ def levels(log_decay: Float[Array, "*z c d"]) -> Iterator[Level]:
     yield Level(up_to, after)
 
 
-def between(log_decay: Float[Array, "*z c 1"]) -> Float[Array, "*z c c"]:
-  """What is left at token i of a write of token j < i, else zero."""
+def between(
+  log_decay: Float[Array, "*z c 1"], diagonal: int
+) -> Float[Array, "*z c c"]:
+  """What is left at token i of what j <= i + diagonal wrote, else zero."""
   c = log_decay.shape[-2]
   lead = (None,) * (log_decay.ndim - 2)
   up_to = jnp.tri(c, dtype=bool)[lead]
@@ -50,21 +52,17 @@ def between(log_decay: Float[Array, "*z c 1"]) -> Float[Array, "*z c c"]:
   # Row i has the decays up to i; the product adds those after j.
   rows = jnp.where(up_to, jnp.swapaxes(log_decay, -1, -2), 0)
   sums = jnp.einsum("...it,tj->...ij", rows, after, precision=triangular.EXACT)
-  return jnp.where(after[lead] > 0, jnp.exp(sums), 0)
+  lower = jnp.tri(c, k=diagonal, dtype=bool)[lead]
+  return jnp.where(lower, jnp.exp(sums), 0)
 
 
-def decayed_scores(
+def channel_scores(
   rows: Float[Array, "*z c k"],
   columns: Float[Array, "*z c k"],
-  log_decay: Float[Array, "*z c d"],
+  log_decay: Float[Array, "*z c k"],
   precision: lax.PrecisionLike,
 ) -> Float[Array, "*z c c"]:
   """sum_k rows_ik columns_jk exp(l_(j+1)k + ... + l_ik) for j < i, or 0."""
-  if log_decay.shape[-1] == 1:
-    products = jnp.matmul(
-      rows, jnp.swapaxes(columns, -1, -2), precision=precision
-    )
-    return products * between(log_decay)
   *halves, _ = levels(log_decay)
   scores = jnp.zeros((*rows.shape[:-1], 1, 1), rows.dtype)
   for up_to, after in halves:

@@ -13,7 +13,7 @@ from nam_jax.ops import chunked, hardware, recurrent, sequence, undo
 from nam_jax.ops.masks import Mask
 from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
-_CPU_WIDTH = 32  # the widest keys that a CPU runs token by token
+_CPU_WIDTH = 64  # the widest keys that a CPU runs token by token
 
 
 @sequence.gates_by_name

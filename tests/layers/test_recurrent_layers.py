@@ -1,5 +1,7 @@
 """What holds for both LSAM and the NAM Turing machine."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +113,26 @@ def test_bfloat16_stays_near_float32(layer):
   assert all(leaf.dtype == jnp.float32 for leaf in state)
   # Weights and projections are rounded to 2^-9; the recurrence is not.
   assert_agree(outputs.astype(np.float32), exact, 2**-5)
+
+
+@pytest.mark.parametrize(
+  "layer",
+  [LSAM(features=32, num_heads=2), NAMTuringMachine(num_heads=2)],
+  ids=LAYERS,
+)
+def test_memories_are_cut_where_compiled_for_a_cpu(layer):
+  x = jax.ShapeDtypeStruct((2, 5, 32), jnp.float32)
+  variables = linen_tools.random_params(layer, jnp.zeros(x.shape))
+  traced = jax.jit(jax.grad(loss_of(layer))).trace(variables, x)
+
+  def is_cut(*platforms):
+    text = traced.lower(lowering_platforms=platforms).as_text()
+    return re.search("x16x[48]x4xf32>", text) is not None
+
+  assert is_cut("cpu")
+  assert is_cut("cpu", "cuda")
+  assert not is_cut("cuda")
+  assert not is_cut("tpu")
 
 
 def losses_of_training(apply, variables, x, steps=50):

@@ -96,6 +96,23 @@ def test_memory_with_masks_and_initial_memory(s, reverse, data):
   assert_agree(actual, outputs_and_gradients(whole, arrays), 1e-5)
 
 
+@pytest.mark.parametrize("channels", [1, 5])
+def test_memory_with_decay(channels):
+  (q, k, v, _, p_w, p_e), mask = make_tokens(60)
+  log_decay = -Random(2).uniform(2, 60, 2, channels)
+  log_decay = log_decay[..., 0] if channels == 1 else log_decay
+
+  def whole(q, k, v, p_w, p_e, log_decay, mask, form=memory_form.memory):
+    return form(q, k, v, p_w=p_w, p_e=2 * p_e, log_decay=log_decay, mask=mask)
+
+  split_form = functools.partial(sharded.memory_sharded, axis_name="seq")
+  span = functools.partial(whole, form=split_form)
+  split = on_devices(span, make_mesh(), 7)
+  arrays = (q, k, v, p_w, p_e, log_decay, mask)
+  actual = outputs_and_gradients(split, arrays)
+  assert_agree(actual, outputs_and_gradients(whole, arrays), 1e-5)
+
+
 @pytest.mark.parametrize(("p_e", "check"), [(0, False), (None, True)])
 def test_memory_with_one_probability(p_e, check):
   (q, k, v, *_), _ = make_tokens(60)

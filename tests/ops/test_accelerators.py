@@ -101,11 +101,11 @@ def test_only_the_triangular_inverse_asks_for_exact_products(task):
 @pytest.mark.parametrize(
   ("form", "width", "p_e", "expected"),
   [
-    (nam_jax.memory, 32, 1.0, TOKENS),
-    (nam_jax.memory, 33, 1.0, TOKENS // CHUNK),
-    (nam_jax.memory, 32, 0, TOKENS // CHUNK),
-    (nam_jax.memory_chunked, 32, 1.0, TOKENS // CHUNK),
-    (nam_jax.memory_scan, 33, 0, TOKENS),
+    (nam_jax.memory, 64, 1.0, TOKENS),
+    (nam_jax.memory, 128, 1.0, TOKENS // CHUNK),
+    (nam_jax.memory, 64, 0, TOKENS // CHUNK),
+    (nam_jax.memory_chunked, 64, 1.0, TOKENS // CHUNK),
+    (nam_jax.memory_scan, 128, 0, TOKENS),
   ],
 )
 def test_on_a_cpu_memory_runs_narrow_keys_that_erase_token_by_token(

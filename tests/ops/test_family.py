@@ -151,6 +151,37 @@ def test_bfloat16_stays_within_its_rounding():
   check("gated deltanet", 100, dtype=jnp.bfloat16)
 
 
+def test_second_derivatives_of_chunks_equal_the_twin():
+  """With vmap and checkpoint between the two."""
+  s = 10
+  x, M = jax.tree.map(np.float32, inputs("gated deltanet", s))
+  mask, ids = np.ones((B, s), bool), np.zeros((B, s), np.int32)
+  rng = np.random.default_rng(4)
+  tangent = jax.tree.map(lambda a: np.float32(rng.normal(size=a.shape)), x)
+
+  def second(form, x, M, tangent):
+    @jax.checkpoint
+    def total(x):
+      if form == "twin":
+        return weighted(twin(x, M, mask, ids, False))
+      return weighted(
+        fast(FORMS[form], x, M, jnp.asarray(mask), None, False, False)
+      )
+
+    def slope(x):
+      products = jax.tree.map(jnp.vdot, jax.grad(total)(x), tangent)
+      return sum(jax.tree.leaves(products))
+
+    one = jax.tree.map(lambda a: a[None], x)
+    return jax.vmap(jax.grad(slope))(one)
+
+  with jax.enable_x64(True):
+    wide = jax.tree.map(np.float64, (x, M, tangent))
+    expected = jax.jit(functools.partial(second, "twin"))(*wide)
+  actual = jax.jit(functools.partial(second, "chunked"))(x, M, tangent)
+  assert_agree(actual, expected, 1e-5)
+
+
 def test_twenty_thousand_tokens_with_decays_of_channels():
   x, M = inputs("gated deltanet 2", 20_000, decays=(-0.01, 0.0))
   run = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import plain
-from nam_jax.ops import chunked, normalize, recurrent
+from nam_jax.ops import chunked, cut, normalize, recurrent
 from tests import linen_tools
 from tests.agreement import Random, assert_agree, by_position, relative
 from tests.reference import memory as reference
@@ -277,10 +277,10 @@ def test_few_chunks_at_once_give_the_same_result_as_all(decay, monkeypatch):
     gradient = jax.value_and_grad(total, (0, 1), has_aux=True)
     return linen_tools.compiled(gradient)(x, log_decay)
 
-  assert chunked._make_cut(16, 300, 2 * 2 * 6).segments == 1
+  assert cut.make_cut(16, 300, 2 * 2 * 6).segments == 1
   all_at_once = run(x, log_decay)
-  monkeypatch.setattr(chunked, "_CPU_NUMBERS", 3 * 16 * 2 * 2 * 6)
-  assert chunked._make_cut(16, 300, 2 * 2 * 6).segments == 7
+  monkeypatch.setattr(cut, "_CPU_NUMBERS", 3 * 16 * 2 * 2 * 6)
+  assert cut.make_cut(16, 300, 2 * 2 * 6).segments == 7
   jax.clear_caches()
   assert_agree(run(x, log_decay), all_at_once, 1e-5)
 
@@ -289,10 +289,10 @@ def test_few_chunks_at_once_give_the_same_result_as_all(decay, monkeypatch):
 def test_filling_up_costs_less_than_a_chunk_a_segment(s):
   """One streamed token is not computed as several."""
   size = chunked._check_size(None, s)
-  cut = chunked._make_cut(size, s, 1024)
-  filled = cut.length - max(s, 1)
-  assert filled < size * cut.segments
-  assert cut.length < 2 * max(s, 1)
+  parts = cut.make_cut(size, s, 1024)
+  filled = parts.length - max(s, 1)
+  assert filled < size * parts.segments
+  assert parts.length < 2 * max(s, 1)
 
 
 def test_an_empty_sequence_leaves_the_memory_as_it_is(form):
