@@ -24,7 +24,7 @@ import numpy as np
 
 import nam_jax
 from nam_jax import viz
-from nam_jax.ops import chunked
+from nam_jax.ops import triangular
 
 sys.path.extend([".", ".."])  # the checkout, from its root or from here
 from benchmarks import timing
@@ -157,7 +157,7 @@ assert jnp.allclose(final[0, 0], memory, atol=1e-5)
 # %%
 X, E = p_w[:, None] * V, p_e[:, None] * K
 A = jnp.tril(E @ K.T, -1)
-T = chunked.unit_triangular_inverse(A)
+T = triangular.unit_triangular_inverse(A)
 assert jnp.allclose(T @ (jnp.eye(8) + A), jnp.eye(8), atol=1e-5)
 maps = {"$EK^{\\top}$": E @ K.T, "$A$": A, "$T = (I + A)^{-1}$": T}
 viz.heat_maps(maps, "token $i$, earlier", "token $t$")
@@ -201,7 +201,7 @@ viz.heat_maps(maps, "value component", "token")
 same = jnp.broadcast_to(K[:1], (8, 6))
 orthogonal = jnp.eye(8)
 solved = {
-  title: chunked.unit_triangular_inverse(jnp.tril(keys @ keys.T, -1))
+  title: triangular.unit_triangular_inverse(jnp.tril(keys @ keys.T, -1))
   for title, keys in {
     "$T$, orthogonal keys": orthogonal,
     "$T$, random keys": K,
@@ -224,7 +224,7 @@ viz.heat_maps(solved, xlabel="token $i$, earlier", ylabel="token $t$")
 # %%
 def chunk(M, tokens):
   Q, K, X, E = tokens
-  T = chunked.unit_triangular_inverse(jnp.tril(E @ K.T, -1))
+  T = triangular.unit_triangular_inverse(jnp.tril(E @ K.T, -1))
   U = T @ (X - E @ M.T)
   R = Q @ M.T + jnp.tril(Q @ K.T) @ U
   return M + U.T @ K, R

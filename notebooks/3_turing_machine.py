@@ -152,17 +152,14 @@ def watch(digits):
   rng = np.random.default_rng(0)
   sample = task.sample(rng, np.array([digits]), shift=False)
   apply = functools.partial(
-    experiment.test_model.apply,
-    capture_intermediates=lambda module, _: module.name == "action",
-    mutable="intermediates",
+    experiment.test_model.apply, mutable="intermediates"
   )
   params = {"params": fitted.best.params}
   _, caught = jax.jit(apply)(params, sample.inputs, sample.mask)
   core = caught["intermediates"]["core"]
   machines = [core["first_machine"], core["second_machine"]]
   heads = [machine["heads"][0] for machine in machines]
-  logits = [machine["action"]["__call__"][0] for machine in machines]
-  actions = [jax.nn.softmax(x) for x in logits]
+  actions = [machine["actions"][0] for machine in machines]
   symbols = [task.symbols[token] for token in sample.inputs[0]]
   return symbols, np.concatenate(heads), np.concatenate(actions)
 

@@ -4,6 +4,7 @@ The nnx module has the same `Settings` and `table`, and computes with `run`.
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -83,6 +84,13 @@ def table(
   return found
 
 
+class Seen(NamedTuple):
+  """What a machine did at every token."""
+
+  heads: Float[Array, "b s 2 h n"]  # as they read and wrote
+  actions: Float[Array, "b s 2 h a"]  # probabilities of the transitions
+
+
 def run(
   settings: Settings,
   params: parameters.Params,
@@ -92,8 +100,8 @@ def run(
   tape_length: int,
   initial_tape: Tape | None,
   mask: Mask | None,
-) -> tuple[Tokens, Tape, Float[Array, "b s 2 h n"]]:
-  """Runs the machine over a sequence: (outputs, tape, heads)."""
+) -> tuple[Tokens, Tape, Seen]:
+  """Runs the machine over a sequence: (outputs, tape, what it did)."""
   checks.check_tokens(x)
   masks.check_mask(mask, x.shape[:2])
   if tape_length < 1:
@@ -117,7 +125,7 @@ def run(
     mask=mask,
   )
   outputs = parameters.project(params["out"], read, settings.dtype, axes=2)
-  return outputs, final, heads
+  return outputs, final, Seen(heads, jnp.moveaxis(controls.actions, 0, 2))
 
 
 def _controls(settings, params, x, control) -> tape.Controls:
@@ -177,8 +185,9 @@ class NAMTuringMachine(nn.Module, Settings):
   ) -> tuple[Tokens, Tape]:
     """Runs the machine over a sequence: (outputs, tape).
 
-    Where the heads were when each token was read and written, [b s 2 h n], is
-    sown as `heads` into the collection `intermediates`.
+    Where the heads were when each token was read and written, [b s 2 h n], and
+    the probabilities of their transitions, [b s 2 h a], are sown as `heads` and
+    `actions` into the collection `intermediates`.
 
     Args:
       x: The tokens; values and keys are computed from them.
@@ -191,7 +200,7 @@ class NAMTuringMachine(nn.Module, Settings):
     steering = x if control is None else control
     groups = table(self, x.shape[-1], steering.shape[-1])
     params = {n: parameters.Group(name=n)(group) for n, group in groups.items()}
-    outputs, final, heads = run(
+    outputs, final, seen = run(
       self,
       params,
       x,
@@ -200,5 +209,6 @@ class NAMTuringMachine(nn.Module, Settings):
       initial_tape=initial_tape,
       mask=mask,
     )
-    self.sow("intermediates", "heads", heads)
+    for name, array in seen._asdict().items():
+      self.sow("intermediates", name, array)
     return outputs, final

@@ -47,7 +47,7 @@ class NAMTuringMachine(nnx.Module, nam_tm.Settings):
     The arguments are those of the linen module. With `sow_heads`, `heads` is
     sown for `nnx.capture(nnx.Intermediate)`.
     """
-    outputs, final, heads = nam_tm.run(
+    outputs, final, seen = nam_tm.run(
       self,
       parameters.arrays(self),
       x,
@@ -57,5 +57,5 @@ class NAMTuringMachine(nnx.Module, nam_tm.Settings):
       mask=mask,
     )
     if sow_heads:
-      self.sow(nnx.Intermediate, "heads", heads)
+      self.sow(nnx.Intermediate, "heads", seen.heads)
     return outputs, final

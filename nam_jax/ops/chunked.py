@@ -77,19 +77,8 @@ def memory_chunked(
     precision: Of the matrix products on accelerators, as in `jnp.matmul`; the
       inverse, what it is computed from and its products are always in float32.
   """
-  ops = sequence.fold(
-    q,
-    k,
-    v,
-    p_r=p_r,
-    p_w=p_w,
-    p_e=p_e,
-    erase_key=erase_key,
-    log_decay=log_decay,
-    initial_memory=initial_memory,
-    mask=mask,
-    segment_ids=segment_ids,
-  )
+  gates = (p_r, p_w, p_e, erase_key, log_decay)
+  ops = sequence.fold(q, k, v, gates, initial_memory, mask, segment_ids)
   reads, memory = run(ops, segment_ids, chunk_size, precision, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 

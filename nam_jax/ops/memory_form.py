@@ -37,19 +37,8 @@ def memory(
   Arguments and results are those of `memory_scan`; the two forms differ only
   by rounding.
   """
-  ops = sequence.fold(
-    q,
-    k,
-    v,
-    p_r=p_r,
-    p_w=p_w,
-    p_e=p_e,
-    erase_key=erase_key,
-    log_decay=log_decay,
-    initial_memory=initial_memory,
-    mask=mask,
-    segment_ids=segment_ids,
-  )
+  gates = (p_r, p_w, p_e, erase_key, log_decay)
+  ops = sequence.fold(q, k, v, gates, initial_memory, mask, segment_ids)
   lasting = ops.log_decay is None and segment_ids is None
   if ops.e is not None and lasting and k.shape[-1] <= _CPU_WIDTH:
     reads, M = _narrow(ops, reverse)

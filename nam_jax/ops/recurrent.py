@@ -69,19 +69,8 @@ def memory_scan(
     The outputs, in the type of v, and the memory after the last step, in
     float32 or wider. Passing it on as `initial_memory` continues the sequence.
   """
-  ops = sequence.fold(
-    q,
-    k,
-    v,
-    p_r=p_r,
-    p_w=p_w,
-    p_e=p_e,
-    erase_key=erase_key,
-    log_decay=log_decay,
-    initial_memory=initial_memory,
-    mask=mask,
-    segment_ids=segment_ids,
-  )
+  gates = (p_r, p_w, p_e, erase_key, log_decay)
+  ops = sequence.fold(q, k, v, gates, initial_memory, mask, segment_ids)
   reads, memory = _run(ops, segment_ids, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), memory
 

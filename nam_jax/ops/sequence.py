@@ -53,24 +53,15 @@ class Operands(NamedTuple):
 
 
 def fold(
-  q,
-  k,
-  v,
-  *,
-  p_r,
-  p_w,
-  p_e,
-  erase_key=None,
-  log_decay=None,
-  initial_memory=None,
-  mask=None,
-  segment_ids=None,
+  q, k, v, gates, initial_memory=None, mask=None, segment_ids=None
 ) -> Operands:
   """Checks the arguments of a sequence form; folds write gates and mask in.
 
   A masked token has q = k = x = e = log_decay = 0 and so leaves the memory as
-  it is, whatever stood there.
+  it is, whatever stood there. The gates are p_r, p_w, p_e, erase_key and
+  log_decay.
   """
+  p_r, p_w, p_e, erase_key, log_decay = gates
   _check(q, k, v, erase_key, initial_memory, mask, segment_ids)
   check_gate("p_r", p_r, v.shape, channels=False)
   check_gate("p_w", p_w, v.shape)

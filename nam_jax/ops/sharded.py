@@ -81,18 +81,8 @@ def memory_sharded(
     The outputs of the span, in the type of v, and the memory after the whole
     sequence, the same on all devices, in float32 or wider.
   """
-  ops = sequence.fold(
-    q,
-    k,
-    v,
-    p_r=p_r,
-    p_w=p_w,
-    p_e=p_e,
-    erase_key=erase_key,
-    log_decay=log_decay,
-    initial_memory=initial_memory,
-    mask=mask,
-  )
+  gates = (p_r, p_w, p_e, erase_key, log_decay)
+  ops = sequence.fold(q, k, v, gates, initial_memory, mask)
   reads, queries, span = _run_span(ops, reverse)
   M = _start_memory(ops.memory, span, axis_name, reverse)
   reads = reads + jnp.einsum("bhvk,bshk->bshv", M, queries)

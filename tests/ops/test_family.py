@@ -44,8 +44,9 @@ def inputs(member, s, seed=0, spread=1.0, decays=(-0.1, 0.0), strong=0.0):
     x["p_w"] = rng.random((B, s, H, write))
   if erase:
     x["p_e"] = most * rng.random((B, s, H, erase))
-  if own:
-    x["erase_key"] = e
+  if own:  # near the key: unrelated ones make a memory grow
+    e = k + 0.3 * e
+    x["erase_key"] = e / np.linalg.norm(e, axis=-1, keepdims=True)
   if decay:
     drawn = rng.uniform(*decays, (B, s, H, decay))
     x["log_decay"] = np.where(rng.random(drawn.shape) < strong, -20.0, drawn)
