@@ -186,6 +186,13 @@ def test_several_writes_without_their_axis_are_refused():
     nam_jax.memory_several_writes(X, X, X)
 
 
+@pytest.mark.parametrize("gate", [{"log_decay": 0.5}, {"p_r": 1.5}])
+def test_several_writes_check_numbers_as_memory_does(gate):
+  writes = X[:, :, None]
+  with pytest.raises(ValueError, match=f"{next(iter(gate))} must"):
+    nam_jax.memory_several_writes(X, writes, writes, **gate)
+
+
 @pytest.mark.parametrize("size", [0, -8, 24])
 def test_a_chunk_size_that_is_no_power_of_two_is_refused(size):
   with pytest.raises(ValueError, match=f"power of two, got {size}"):

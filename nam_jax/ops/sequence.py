@@ -66,7 +66,7 @@ def fold(
   check_gate("p_r", p_r, v.shape, channels=False)
   check_gate("p_w", p_w, v.shape)
   check_gate("p_e", p_e, k.shape, most=2.0)
-  check_gate("log_decay", log_decay, k.shape, least=-math.inf, most=0.0)
+  check_log_decay(log_decay, k.shape)
   dtype = precision.accumulator(v.dtype)
   erase_key = k if erase_key is None else erase_key
   q, k, v, erase_key = (
@@ -96,11 +96,7 @@ def changes(segment_ids: SegmentIds) -> Bool[Array, "b s 1 1"]:
 def is_first(segment_ids: SegmentIds, reverse: bool) -> Bool[Array, "b s 1 1"]:
   """Whether a token is the first of its sequence, but for the first of all."""
   changed = changes(segment_ids)
-  if not reverse:
-    return changed
-  return jnp.pad(changed[:, 1:], ((0, 0), (0, 1), (0, 0), (0, 0)))[
-    :, : changed.shape[1]
-  ]
+  return jnp.roll(changed, -1, axis=1) if reverse else changed
 
 
 def is_zero(gate: KeyGate | None) -> bool:
@@ -167,6 +163,11 @@ def check_gate(
       f" {' or '.join(map(str, allowed))} (batch, sequence, heads"
       f"{', channels' if channels else ''}), got {gate.shape}"
     )
+
+
+def check_log_decay(log_decay, shape: tuple[int, ...]) -> None:
+  """Checks a log decay, zero or less, for keys of this shape."""
+  check_gate("log_decay", log_decay, shape, least=-math.inf, most=0.0)
 
 
 def check_heads(q, k, v, mask) -> None:

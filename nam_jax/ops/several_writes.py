@@ -55,28 +55,26 @@ def memory_several_writes(
 
   def at(write, array):
     """[b s ...] as [b s*n ...], zero but for one of a token's writes."""
+    if jnp.ndim(array) == 0:
+      array = jnp.full(q.shape[:3], array)
     empty = jnp.zeros((*array.shape[:2], n, *array.shape[2:]), array.dtype)
     return flat(empty.at[:, :, write].set(array))
 
   def every(array):
     return None if array is None else flat(jnp.repeat(array[:, :, None], n, 2))
 
-  if log_decay is not None:
-    log_decay = jnp.broadcast_to(
-      jnp.asarray(log_decay, jnp.float32),
-      q.shape[:3] if jnp.ndim(log_decay) == 0 else jnp.shape(log_decay),
-    )
-    log_decay = at(0, log_decay)
+  sequence.check_log_decay(log_decay, q.shape)
   outputs, memory = memory_form.memory(
     at(n - 1, q),
     flat(k),
     flat(v),
+    p_r=p_r if jnp.ndim(p_r) == 0 else at(n - 1, p_r),
     p_w=flat(p_w),
     p_e=flat(p_e),
-    log_decay=log_decay,
+    log_decay=None if log_decay is None else at(0, log_decay),
     initial_memory=initial_memory,
     mask=every(mask),
     segment_ids=every(segment_ids),
   )
-  outputs = outputs.reshape(*q.shape[:2], n, *outputs.shape[2:])[:, :, -1]
-  return sequence.outputs(turn(outputs), p_r, mask, v.dtype), memory
+  outputs = outputs.reshape(*q.shape[:2], n, *outputs.shape[2:])
+  return turn(outputs[:, :, -1]), memory

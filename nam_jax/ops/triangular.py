@@ -9,6 +9,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 EXACT = lax.Precision.HIGHEST
+_WHOLE = 16  # the largest block that is inverted inside a larger one
 
 
 def exact_product(
@@ -79,6 +80,3 @@ def unit_triangular_inverse(
     X = join_blocks(X, -exact_product(lower, exact_product(L, upper)))
     block *= 2
   return X[..., 0, :, :]
-
-
-_WHOLE = 16
