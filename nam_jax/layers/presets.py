@@ -27,6 +27,13 @@ them; keys and values have the same width; projections have full rank, where kda
 and gla compute decays (kda also output gates) through a narrow layer; and a
 decay starts from the time scales of `nam_jax.layers.decay`. With `max_erase=2`,
 a DeltaNet has eigenvalues between -1 and 1 (Grazzi et al. 2024, 2411.12537).
+
+`BOTH_WAYS` has memories for whole sequences, for classifiers for instance: half
+of the heads run from the first token to the last, half from the last to the
+first, with one decay per key channel that starts at long time scales.
+
+  nam_decay        p_w = 1, p_e = 0; a is trained, but the same for all tokens
+  nam_full         a, and p_w and p_e per head, are computed from the token
 """
 
 from typing import Any
@@ -64,4 +71,16 @@ PRESETS: dict[str, dict[str, Any]] = {
     "output_norm": True,
     "output_gate": "silu",
   },
+}
+
+_BOTH = {
+  "bidirectional": True,
+  "decay": "channel",
+  "output_norm": True,
+  "output_gate": "silu",
+}
+
+BOTH_WAYS: dict[str, dict[str, Any]] = {
+  "nam_decay": {"mode": "causal", "decay_from": "learned", **_BOTH},
+  "nam_full": {"mode": "erase", **_BOTH},
 }

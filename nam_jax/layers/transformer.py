@@ -11,6 +11,7 @@ A block also takes mask and train by position: flax's transforms drop keyword
 arguments (`nn.scan`) or trace them (`nn.remat`).
 """
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable
@@ -21,6 +22,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, DTypeLike, Float, Int
 
+from nam_jax.layers import merging
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import masks
 
@@ -68,11 +70,20 @@ class LearnedPositions(nn.Module):
 
 
 class MLP(nn.Module):
-  """The Transformer's feed-forward layer: Dense, GELU, Dense."""
+  """The Transformer's feed-forward layer: Dense, GELU, Dense.
+
+  Attributes:
+    mlp_dim: inner width.
+    dropout_rate: after each of the two.
+    dtype: used in the computation.
+    gated: multiply SiLU of one half of the first layer's outputs by the other
+      half, in place of GELU (SwiGLU; Shazeer 2020, 2002.05202).
+  """
 
   mlp_dim: int
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
+  gated: bool = False
 
   @nn.compact
   def __call__(self, x: Tokens, *, train: bool = False) -> Tokens:
@@ -84,8 +95,45 @@ class MLP(nn.Module):
       bias_init=nn.initializers.normal(1e-6),
     )
     dropout = nn.Dropout(self.dropout_rate, deterministic=not train)
-    hidden = dropout(nn.gelu(dense(self.mlp_dim)(x)))
-    return dropout(dense(x.shape[-1])(hidden))
+    if self.gated:
+      gate, hidden = jnp.split(dense(2 * self.mlp_dim)(x), 2, axis=-1)
+      hidden = nn.silu(gate) * hidden
+    else:
+      hidden = nn.gelu(dense(self.mlp_dim)(x))
+    return dropout(dense(x.shape[-1])(dropout(hidden)))
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockStyle:
+  """What blocks are made of; the defaults are those of the Transformer.
+
+  Attributes:
+    norm: "layer", or "batch": over all real tokens of a batch.
+    gated_mlp: whether the MLPs are gated; see `MLP`.
+  """
+
+  norm: str = "layer"
+  gated_mlp: bool = False
+
+  def __post_init__(self):
+    if self.norm not in ("layer", "batch"):
+      raise ValueError(f"norm={self.norm!r} is not one of layer, batch")
+
+
+def normalized(
+  norm: str,
+  dtype: DTypeLike | None,
+  x: Tokens,
+  mask: Mask | None,
+  train: bool,
+  name: str | None = None,
+) -> Tokens:
+  """LayerNorm or BatchNorm of the tokens; to be called inside a module."""
+  if norm == "layer":
+    return nn.LayerNorm(dtype=dtype, name=name)(x)
+  real = None if mask is None else mask[..., None]
+  batch_norm = nn.BatchNorm(not train, momentum=0.9, dtype=dtype, name=name)
+  return batch_norm(x, mask=real)
 
 
 class TransformerBlock(nn.Module):
@@ -98,6 +146,7 @@ class TransformerBlock(nn.Module):
       sets its own rate for the attention weights.
     dtype: used in the computation; the residual stream keeps the input's.
     hide_padding: set padded tokens to zero first; see `SelfAttention`.
+    style: what else it is made of.
   """
 
   attention: Callable[[], nn.Module]
@@ -105,6 +154,7 @@ class TransformerBlock(nn.Module):
   dropout_rate: float = 0.0
   dtype: DTypeLike | None = None
   hide_padding: bool = True
+  style: BlockStyle = BlockStyle()
 
   def __call__(
     self, x: Tokens, mask: Mask | None = None, train: bool = False
@@ -139,12 +189,14 @@ class TransformerBlock(nn.Module):
   def _apply(self, x, mask, attend, train):
     masks.check_mask(mask, x.shape[:2])
     x = masks.hide(x, mask) if self.hide_padding else x
-    y = nn.LayerNorm(dtype=self.dtype)(x)
+    norm = functools.partial(normalized, self.style.norm, self.dtype)
+    y = norm(x, mask, train)
     y, memory = attend(self.attention(), y)
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
     x = x + y.astype(x.dtype)
-    y = nn.LayerNorm(dtype=self.dtype)(x)
-    y = MLP(self.mlp_dim, self.dropout_rate, self.dtype)(y, train=train)
+    y = norm(x, mask, train)
+    mlp = MLP(self.mlp_dim, self.dropout_rate, self.dtype, self.style.gated_mlp)
+    y = mlp(y, train=train)
     return x + y.astype(x.dtype), memory
 
 
@@ -164,6 +216,9 @@ class TransformerEncoder(nn.Module):
     scan: compile one block and loop over the layers; their parameters are
       stacked, with the layers as first axis.
     hide_padding: set padded tokens to zero first; see `SelfAttention`.
+    style: what else the blocks are made of.
+    merge: how many neighbouring tokens become one before each block; see
+      `nam_jax.layers.merging`. Empty for 1 everywhere.
   """
 
   attention: Callable[[], nn.Module]
@@ -176,6 +231,12 @@ class TransformerEncoder(nn.Module):
   remat: bool = False
   scan: bool = False
   hide_padding: bool = True
+  style: BlockStyle = BlockStyle()
+  merge: tuple[int, ...] = ()
+
+  def __post_init__(self):
+    super().__post_init__()
+    merging.check(self.merge, self.num_layers, self.scan)
 
   def __call__(
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
@@ -189,11 +250,11 @@ class TransformerEncoder(nn.Module):
       train: Whether to apply dropout.
     """
 
-    def apply(block, x, _):
+    def apply(block, x, mask, _):
       return block(x, mask, train), None
 
     memories = (None,) * self.num_layers
-    return self._encode(x, None, memories, apply, train)[0]
+    return self._encode(x, None, memories, mask, apply, train)[0]
 
   def continue_from(
     self,
@@ -219,6 +280,10 @@ class TransformerEncoder(nn.Module):
     Returns:
       The outputs, and the state to continue from.
     """
+    if self.merge:
+      raise ValueError(
+        f"merge={self.merge}: merged tokens cannot be read one by one"
+      )
     if state is None:
       start = jnp.zeros(x.shape[0], jnp.int32)
       state = EncoderState(start, (None,) * self.num_layers)
@@ -228,22 +293,23 @@ class TransformerEncoder(nn.Module):
     count = jnp.cumsum(real, axis=1, dtype=jnp.int32)
     positions = state.position[:, None] + count - 1
 
-    def apply(block, x, memory):
+    def apply(block, x, mask, memory):
       return block.continue_from(x, memory, mask, train)
 
-    y, memories = self._encode(x, positions, state.memories, apply, train)
+    y, memories = self._encode(x, positions, state.memories, mask, apply, train)
     position = state.position + jnp.sum(real, axis=1, dtype=jnp.int32)
     return y, EncoderState(position, memories)
 
   @nn.compact
-  def _encode(self, x, positions, memories, apply, train):
+  def _encode(self, x, positions, memories, mask, apply, train):
     x = self._add_positions(x, positions)
     x = nn.Dropout(self.dropout_rate)(x, deterministic=not train)
-    x, memories = self._apply_blocks(x, memories, apply)
-    return nn.LayerNorm(dtype=self.dtype, name="encoder_norm")(x), memories
+    x, mask, memories = self._apply_blocks(x, mask, memories, apply)
+    norm, name = self.style.norm, "encoder_norm"
+    return normalized(norm, self.dtype, x, mask, train, name), memories
 
-  def _apply_blocks(self, x, memories, apply):
-    """Applies all blocks: (outputs, one memory for each of them)."""
+  def _apply_blocks(self, x, mask, memories, apply):
+    """Applies all blocks: (outputs, mask, one memory for each of them)."""
     make_block = functools.partial(
       TransformerBlock,
       self.attention,
@@ -251,12 +317,13 @@ class TransformerEncoder(nn.Module):
       self.dropout_rate,
       self.dtype,
       self.hide_padding,
+      self.style,
     )
     if self.remat:
       apply = nn.remat(apply, prevent_cse=not self.scan)
     if self.scan:
       loop = nn.scan(
-        apply,
+        lambda block, x, memory: apply(block, x, mask, memory),
         variable_axes={True: 0},
         split_rngs={True: True},
         length=self.num_layers,
@@ -264,12 +331,19 @@ class TransformerEncoder(nn.Module):
       stacked = jax.tree.map(lambda *layers: jnp.stack(layers), *memories)
       x, stacked = loop(make_block(name="encoderblocks"), x, stacked)
       layers = map(operator.itemgetter, range(self.num_layers))
-      return x, tuple(jax.tree.map(layer, stacked) for layer in layers)
+      return x, mask, tuple(jax.tree.map(layer, stacked) for layer in layers)
     after = []
     for layer, memory in enumerate(memories):
-      x, memory = apply(make_block(name=f"encoderblock_{layer}"), x, memory)
+      count = self.merge[layer] if self.merge else 1
+      if count > 1:
+        x = merging.MergeTokens(count, self.dtype, name=f"merge_{layer}")(
+          x, mask
+        )
+        mask = None if mask is None else merging.merged_mask(mask, count)
+      block = make_block(name=f"encoderblock_{layer}")
+      x, memory = apply(block, x, mask, memory)
       after.append(memory)
-    return x, tuple(after)
+    return x, mask, tuple(after)
 
   def _check_state(self, state, x):
     if self.max_len is not None:

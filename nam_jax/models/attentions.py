@@ -14,6 +14,7 @@ network's sizes and the options that a config gives as `attention_kwargs`:
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from nam_jax.baselines.efficient import (
   sparse,
   synthesizer,
 )
-from nam_jax.layers import attention_fn, nam_attention, transformer
+from nam_jax.layers import attention_fn, nam_attention, presets, transformer
 from nam_jax.layers.self_attention import SelfAttention
 from nam_jax.models.classifier import Classifier, TokenEncoder
 
@@ -54,7 +55,11 @@ class Size:
   learn_pos_emb: bool = False
   classifier_pool: str = "CLS"
   compat: bool = False  # compute as the benchmark's own code does
-  pool_norm: bool = False  # BatchNorm of what is pooled; not the benchmark's
+  # The benchmark has none of these.
+  pool_norm: bool = False  # BatchNorm of what is pooled
+  norm: str = "layer"  # or "batch", in the blocks
+  gated_mlp: bool = False  # SwiGLU instead of GELU
+  merge: tuple[int, ...] = ()  # tokens that become one before each block
 
 
 class Kind(NamedTuple):
@@ -78,11 +83,15 @@ def linear(size: Size) -> Layer:
   )
 
 
-def nam(size: Size, *, mode: str, mean_writes: bool = False) -> Layer:
-  """A neural attention memory; see `NAMAttention` for modes and options."""
-  return _memory(
-    nam_attention.NAMAttention, size, mode=mode, mean_writes=mean_writes
-  )
+def nam(size: Size, **settings: Any) -> Layer:
+  """A neural attention memory; the settings are fields of `NAMAttention`.
+
+  Each of two directions needs a head, so an odd number of them is doubled.
+  """
+  heads = size.num_heads
+  if settings.get("bidirectional") and heads % 2:
+    size = dataclasses.replace(size, num_heads=2 * heads)
+  return _memory(nam_attention.NAMAttention, size, **settings)
 
 
 def local_blocks(size: Size, *, block_size: int = 50) -> Layer:
@@ -162,6 +171,15 @@ KINDS: dict[str, Kind] = {
   "nam": Kind(functools.partial(nam, mode="bidirectional"), compat_mask=False),
   "nam_causal": Kind(functools.partial(nam, mode="causal"), causal=True),
   "nam_erase": Kind(functools.partial(nam, mode="erase"), causal=True),
+  **{
+    name: Kind(functools.partial(nam, **settings))
+    for name, settings in presets.BOTH_WAYS.items()
+  },
+  **{
+    name: Kind(functools.partial(nam, **settings), causal=True)
+    for name, settings in presets.PRESETS.items()
+    if name != "nam"  # which is nam_erase here
+  },
   "performer": Kind(performer_features, compat_mask=False),
   "linformer": Kind(
     _of(linformer.LinformerAttention, "max_len"), compat_mask=False
@@ -215,6 +233,7 @@ def make_classifier(
     add_cls=add_cls,
     causal=kind.causal,
     latent=kind.latent,
+    merged=math.prod(size.merge),
     mask_attention=kind.compat_mask or not size.compat,
     zero_is_padding=size.compat,
   )
@@ -234,6 +253,8 @@ def _encoder(kind, size, options):
     max_len=size.max_len,
     dropout_rate=size.dropout_rate,
     hide_padding=not size.compat,
+    style=transformer.BlockStyle(size.norm, size.gated_mlp),
+    merge=tuple(size.merge),
   )
 
 

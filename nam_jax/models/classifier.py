@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
 
+from nam_jax.layers import merging
 from nam_jax.layers.shapes import Mask
 from nam_jax.ops import masks
 
@@ -30,6 +31,7 @@ class TokenEncoder(nn.Module):
     causal: tokens do not see later ones, so the learned token follows the last
       real one, and "CLS" pools the last real token.
     latent: the encoder returns its own tokens [b n d], all of them real.
+    merged: how many neighbouring tokens the encoder merges into one.
     mask_attention: let the encoder see the mask.
     zero_is_padding: id 0 is padding everywhere, even for a black pixel, and the
       mean includes padding, as in the Long Range Arena's own code.
@@ -42,6 +44,7 @@ class TokenEncoder(nn.Module):
   add_cls: bool = True
   causal: bool = False
   latent: bool = False
+  merged: int = 1
   mask_attention: bool = True
   zero_is_padding: bool = False
 
@@ -72,6 +75,8 @@ class TokenEncoder(nn.Module):
     y = self.encoder(x, mask=mask if self.mask_attention else None, train=train)
     if self.latent:
       mask = jnp.ones(y.shape[:2], bool)
+    elif self.merged > 1:
+      mask = merging.merged_mask(mask, self.merged)
     return self._pooled(y, mask)
 
   def _with_cls(self, x, mask):
