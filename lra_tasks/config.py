@@ -17,7 +17,7 @@ DEFAULT = "configs/lra/listops.py:nam"
 NAMES = {
   "tasks": tasks.TASKS,
   "attentions": models.KINDS,
-  "presets": ("cpu", "lra", "paper"),
+  "presets": ("cpu", "plain", "s5", "lra", "paper"),
 }
 _FLAGS = {
   "model_dir": "=workdir",

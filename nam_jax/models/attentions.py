@@ -57,6 +57,7 @@ class Size:
   compat: bool = False  # compute as the benchmark's own code does
   # The benchmark has none of these.
   pool_norm: bool = False  # BatchNorm of what is pooled
+  embed_values: bool = False  # ids are numbers: brightness, not names
   norm: str = "layer"  # or "batch", in the blocks
   gated_mlp: bool = False  # SwiGLU instead of GELU
   merge: tuple[int, ...] = ()  # tokens that become one before each block
@@ -235,6 +236,7 @@ def make_classifier(
     latent=kind.latent,
     merged=math.prod(size.merge),
     mask_attention=kind.compat_mask or not size.compat,
+    embed_values=size.embed_values,
     zero_is_padding=size.compat,
   )
   hidden = (size.mlp_dim, size.mlp_dim // 2) if is_pair else (size.mlp_dim,)
