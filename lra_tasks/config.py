@@ -85,9 +85,18 @@ class LRAConfig(training.TrainConfig):
       scalars[f"{prefix}_perplexity"] = perplexity(row["loss"])
     return scalars
 
+  def resolved(self) -> "LRAConfig":
+    """The config with the validation rows of text, which depend on compat."""
+    if self.task != "text":
+      return self
+    settings = {"validation": "test" if self.compat else "held_out"}
+    return dataclasses.replace(self, task_kwargs=settings | self.task_kwargs)
+
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
     """Adds what is new; version 0.1 had the benchmark's names of tasks."""
     task, settings = upstream.our_task(fields.get("task", ""))
+    if task == "text":
+      settings = {"validation": "test"} | settings
     return {
       "trim": 0,
       **fields,

@@ -4,6 +4,7 @@ As in the benchmark, the state after the last step counts; the one that was best
 on the validation rows is reported too.
 """
 
+import dataclasses
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from lra_tasks.rows import SomeRows
 from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.models import attentions as models
-from nam_jax.training import classification
+from nam_jax.training import classification, run_dir
 from nam_jax.training.step import EvalStep
 
 
@@ -62,6 +63,7 @@ def make_experiment(
   config: LRAConfig, workdir: str, data_dir: str
 ) -> Experiment:
   """Reads data, builds the model; raises `UserError` for a wrong setting."""
+  config = config.resolved()
   with script.user_errors():
     task = tasks.make_task(config.task, data_dir or None, **config.task_kwargs)
     experiment = for_task(config, task, workdir)
@@ -119,10 +121,13 @@ def train(experiment: Experiment) -> training.FitResult:
 
 
 def load(experiment: Experiment) -> training.FitResult:
-  """A run that `train` made earlier."""
-  return training.load(
-    experiment.config, experiment.workdir, experiment.init_fn
-  )
+  """A run that `train` made earlier, whichever rows validated it."""
+  config = experiment.config
+  saved = run_dir.read_config(experiment.workdir, config)["task_kwargs"]
+  if "validation" in config.task_kwargs and "validation" in saved:
+    settings = config.task_kwargs | {"validation": saved["validation"]}
+    config = dataclasses.replace(config, task_kwargs=settings)
+  return training.load(config, experiment.workdir, experiment.init_fn)
 
 
 def measure(
