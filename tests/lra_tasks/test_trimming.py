@@ -116,13 +116,17 @@ def test_the_longer_of_two_documents_decides():
 
 
 def test_evaluation_goes_from_short_to_long_rows():
-  batches = list(trimming.eval_batches(token_rows(), MAX_LENGTH, 4, 4))
+  some = token_rows()
+  batches = list(trimming.eval_batches(some, MAX_LENGTH, 4, 4))
   lengths = [batch["inputs"].shape[1] for batch in batches]
   assert lengths == sorted(lengths)
   assert (lengths[0], lengths[-1]) == (4, MAX_LENGTH)
   seen = np.concatenate([numbers(b) for b in batches])
   real = np.concatenate([b["row_mask"] for b in batches])
   assert sorted(seen[real]) == list(range(21))
+  tokens = np.concatenate([b["mask"].sum(axis=1) for b in batches])
+  whole = np.minimum(some.lengths, MAX_LENGTH)
+  assert tokens.tolist() == whole[seen].tolist()
 
 
 def test_trimming_changes_neither_the_loss_nor_its_gradient():
