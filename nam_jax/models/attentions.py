@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from flax import linen as nn
 
 from nam_jax import spelling
-from nam_jax.baselines import temporal_latent
+from nam_jax.baselines import lru, temporal_latent
 from nam_jax.baselines.efficient import (
   bigbird,
   linformer,
@@ -139,6 +139,17 @@ def sinkhorn_blocks(
   )
 
 
+def diagonal_states(
+  size: Size, *, state_dim: int | None = None, **options: Any
+) -> Layer:
+  """The Linear Recurrent Unit; its state is as wide as heads would be.
+
+  The options are fields of `LRU`.
+  """
+  state_dim = state_dim or size.qkv_dim
+  return functools.partial(lru.LRU, state_dim, **options)
+
+
 def temporal_latents(size: Size, **options: Any) -> nn.Module:
   """The Temporal Latent Bottleneck's encoder; options set its depth.
 
@@ -192,6 +203,7 @@ KINDS: dict[str, Kind] = {
   "synthesizer": Kind(_of(synthesizer.SynthesizerAttention, "max_len")),
   "reformer": Kind(_of(reformer.ReformerAttention), compat_mask=False),
   "sinkhorn": Kind(sinkhorn_blocks),
+  "lru": Kind(diagonal_states),
   "tlb": Kind(temporal_latents, latent=True),
 }
 
