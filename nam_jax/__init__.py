@@ -12,6 +12,7 @@ from nam_jax.layers.nam_tm import NAMTuringMachine
 from nam_jax.layers.presets import PRESETS
 from nam_jax.layers.self_attention import SelfAttention
 from nam_jax.layers.transformer import (
+  BlockStyle,
   EncoderState,
   TransformerBlock,
   TransformerEncoder,
@@ -54,6 +55,7 @@ __all__ = [
   "PRESETS",
   "RIGHT",
   "TRANSITIONS",
+  "BlockStyle",
   "DNCCell",
   "EncoderState",
   "LSAMCell",

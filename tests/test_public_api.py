@@ -16,6 +16,7 @@ import nam_jax
 from tests.agreement import Random, assert_agree
 
 NAMES = [
+  "BlockStyle",
   "DNC",
   "DNCCell",
   "EncoderState",

@@ -84,17 +84,6 @@ def linear(size: Size) -> Layer:
   )
 
 
-def nam(size: Size, **settings: Any) -> Layer:
-  """A neural attention memory; the settings are fields of `NAMAttention`.
-
-  Each of two directions needs a head, so an odd number of them is doubled.
-  """
-  heads = size.num_heads
-  if settings.get("bidirectional") and heads % 2:
-    size = dataclasses.replace(size, num_heads=2 * heads)
-  return _memory(nam_attention.NAMAttention, size, **settings)
-
-
 def local_blocks(size: Size, *, block_size: int = 50) -> Layer:
   """Softmax attention inside blocks."""
   fn = local.local_attention_fn(block_size)
@@ -177,18 +166,34 @@ def _of(layer, *fields):
   return make
 
 
+def _nam(**settings):
+  """Makes a neural attention memory; options are further fields of it.
+
+  Each of two directions needs a head, so an odd number of heads is doubled.
+  """
+
+  def make(size: Size, **options: Any) -> Layer:
+    for name in ("mode", "bidirectional"):  # `Kind.causal` depends on them
+      if name in options:
+        raise ValueError(f"{name} is no option: choose another attention")
+    if settings.get("bidirectional") and size.num_heads % 2:
+      size = dataclasses.replace(size, num_heads=2 * size.num_heads)
+    return _memory(nam_attention.NAMAttention, size, **(settings | options))
+
+  return make
+
+
 KINDS: dict[str, Kind] = {
   "softmax": Kind(softmax),
   "linear": Kind(linear, compat_mask=False),
-  "nam": Kind(functools.partial(nam, mode="bidirectional"), compat_mask=False),
-  "nam_causal": Kind(functools.partial(nam, mode="causal"), causal=True),
-  "nam_erase": Kind(functools.partial(nam, mode="erase"), causal=True),
+  "nam": Kind(_nam(mode="bidirectional"), compat_mask=False),
+  "nam_causal": Kind(_nam(mode="causal"), causal=True),
+  "nam_erase": Kind(_nam(mode="erase"), causal=True),
   **{
-    name: Kind(functools.partial(nam, **settings))
-    for name, settings in presets.BOTH_WAYS.items()
+    name: Kind(_nam(**settings)) for name, settings in presets.BOTH_WAYS.items()
   },
   **{
-    name: Kind(functools.partial(nam, **settings), causal=True)
+    name: Kind(_nam(**settings), causal=True)
     for name, settings in presets.PRESETS.items()
     if name != "nam"  # which is nam_erase here
   },
@@ -258,6 +263,9 @@ def make_classifier(
 def _encoder(kind, size, options):
   made = kind.make(size, **options)
   if kind.latent:
+    for name in ("norm", "gated_mlp", "merge"):
+      if getattr(size, name) != getattr(Size, name):
+        raise ValueError(f"{name} needs the blocks of a Transformer")
     return made
   return transformer.TransformerEncoder(
     made,
