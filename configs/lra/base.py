@@ -73,6 +73,9 @@ def get_config(
   if preset == "plain" and attention == "softmax":
     config.num_steps = round(softmax_share * config.num_steps)
     config.warmup_steps = round(softmax_share * config.warmup_steps)
+  if attention == "tlb":  # a whole encoder, with blocks of its own
+    for name in ("norm", "gated_mlp", "merge"):
+      config.model_kwargs.pop(name, None)
   return config
 
 
