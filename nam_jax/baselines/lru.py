@@ -77,10 +77,11 @@ class LRU(nn.Module):
     B = jnp.exp(log_gamma)[None, None] * B
     x, B, C, D = dtypes.promote_dtype(x, B, C, D, dtype=self.dtype)
     x = jnp.swapaxes(x, 0, 1)  # time first
-    lam, inputs, y = _eigenvalues(nu, theta), (x @ B[0], x @ B[1]), D[None, None] * x
-    for reverse, (C_re, C_im) in enumerate(C):
+    lam, inputs = _eigenvalues(nu, theta), (x @ B[0], x @ B[1])
+    y = D[None, None] * x
+    for (C_re, C_im), reverse in zip(C, (False, True), strict=True):
       re, im = diagonal.diagonal_recurrence(
-        lam, inputs, mask=mask, reverse=bool(reverse)
+        lam, inputs, mask=mask, reverse=reverse
       )
       y = y + (re @ C_re - im @ C_im)
     y = nn.Dropout(self.dropout_rate)(nn.gelu(y), deterministic=not train)
