@@ -17,7 +17,7 @@ DEFAULT = "configs/lra/listops.py:nam"
 NAMES = {
   "tasks": tasks.TASKS,
   "attentions": models.KINDS,
-  "presets": ("cpu", "lra", "paper"),
+  "presets": ("cpu", "plain", "s5", "lra", "paper"),
 }
 _FLAGS = {
   "model_dir": "=workdir",
@@ -45,12 +45,29 @@ class LRAConfig(training.TrainConfig):
   # Treat padding as the benchmark's own code does: id 0 (even black pixels) is
   # padding, means include padding, linear and nam attention see it.
   compat: bool = False
+  # Rows of similar length share a batch, and a batch is cut after its longest
+  # row, rounded up to a multiple of this; 0: all are max_length long.
+  trim: int = 0
   # Rows per evaluation batch; 0: as in training.
   eval_batch_size: int = 0
   # Batches per evaluation in training, of rows drawn once; 0: all rows.
   num_eval_batches: int = 0
   selection_metric: str = "accuracy"
   selection_mode: Literal["min", "max"] = "max"
+
+  def __post_init__(self):
+    super().__post_init__()
+    if self.trim < 0:
+      raise training.UserError(f"trim={self.trim} must not be negative")
+    if self.trim and self.compat:
+      raise training.UserError(
+        f"trim={self.trim} needs compat=False, so that padding has no effect"
+      )
+    if self.trim and self.model_kwargs.get("classifier_pool") == "FLATTEN":
+      raise training.UserError(
+        f"trim={self.trim} needs another classifier_pool than FLATTEN, which"
+        " reads max_length tokens"
+      )
 
   def tensorboard_scalars(
     self, kind: str, row: Mapping[str, float]
@@ -68,10 +85,20 @@ class LRAConfig(training.TrainConfig):
       scalars[f"{prefix}_perplexity"] = perplexity(row["loss"])
     return scalars
 
+  def resolved(self) -> "LRAConfig":
+    """The config with the validation rows of text, which depend on compat."""
+    if self.task != "text":
+      return self
+    settings = {"validation": "test" if self.compat else "held_out"}
+    return dataclasses.replace(self, task_kwargs=settings | self.task_kwargs)
+
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
-    """Translates the task name of version 0.1, which was the benchmark's."""
+    """Adds what is new; version 0.1 had the benchmark's names of tasks."""
     task, settings = upstream.our_task(fields.get("task", ""))
+    if task == "text":
+      settings = {"validation": "test"} | settings
     return {
+      "trim": 0,
       **fields,
       "task": task,
       "task_kwargs": settings | fields.get("task_kwargs", {}),

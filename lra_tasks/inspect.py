@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
   add("--data_dir", help="folder with the task's files")
   add("--max_length", type=int, help="tokens per row of listops and texts")
   add("--resolution", type=int, help="height and width of pathfinder")
+  add("--validation", help="held_out or test reviews validate text")
   add("--level", help="easy, inter or hard pathfinder")
   tool.run(parser, _show, arguments)
 

@@ -5,6 +5,8 @@ from collections.abc import Collection
 
 import numpy as np
 
+from lra_tasks import task
+
 # Text is a sequence of bytes, and a byte's id is one more: 0 is padding.
 FIRST_BYTE_ID = 1
 BYTE_VOCAB_SIZE = 257
@@ -129,6 +131,23 @@ class ImageRows(LabelledRows):
   def _inputs_and_mask(self, index):
     inputs = self._images[index].astype(np.int32)
     return inputs, np.ones(inputs.shape, bool)
+
+
+class SomeRows(LabelledRows):
+  """Some of the rows, in any order."""
+
+  def __init__(self, rows: task.Rows, indices: np.ndarray):
+    """Row i is rows[indices[i]]."""
+    super().__init__(rows.labels[indices])
+    self._rows, self._indices = rows, indices
+
+  def __getitem__(self, index: int) -> dict[str, np.ndarray]:
+    return self._rows[int(self._indices[index])]
+
+  @property
+  def lengths(self) -> np.ndarray:
+    """Tokens per row before cutting, [rows]; [rows 2] for two documents."""
+    return self._rows.lengths[self._indices]
 
 
 def end_to_end(texts: Collection[bytes]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ As in the benchmark, the state after the last step counts; the one that was best
 on the validation rows is reported too.
 """
 
+import dataclasses
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +18,13 @@ from flax import linen as nn
 from command_line import script
 from lra_tasks import config as config_lib
 from lra_tasks import registry as tasks
+from lra_tasks import trimming
 from lra_tasks.config import LRAConfig
-from lra_tasks.task import Rows, Task
+from lra_tasks.rows import SomeRows
+from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.models import attentions as models
-from nam_jax.training import classification
+from nam_jax.training import classification, run_dir
 from nam_jax.training.step import EvalStep
 
 
@@ -39,19 +42,6 @@ class Experiment(NamedTuple):
     pair = (2,) if self.task.is_pair else ()
     inputs = jnp.zeros((1, *pair, self.task.max_length), jnp.int32)
     return self.model.init(key, inputs, inputs == 0)
-
-
-class _Sample:
-  """Some of the rows."""
-
-  def __init__(self, rows: Rows, indices: np.ndarray):
-    self._rows, self._indices = rows, indices
-
-  def __len__(self):
-    return len(self._indices)
-
-  def __getitem__(self, index):
-    return self._rows[int(self._indices[index])]
 
 
 def main(argv: Sequence[str], usage: str = __doc__) -> None:
@@ -73,6 +63,7 @@ def make_experiment(
   config: LRAConfig, workdir: str, data_dir: str
 ) -> Experiment:
   """Reads data, builds the model; raises `UserError` for a wrong setting."""
+  config = config.resolved()
   with script.user_errors():
     task = tasks.make_task(config.task, data_dir or None, **config.task_kwargs)
     experiment = for_task(config, task, workdir)
@@ -105,26 +96,38 @@ def for_task(config: LRAConfig, task: Task, workdir: str = "") -> Experiment:
 
 def train(experiment: Experiment) -> training.FitResult:
   """Trains, or continues training, until `num_steps`."""
-  config, rows = experiment.config, experiment.task.validation
+  config, source = experiment.config, experiment.task.train
+  rows = experiment.task.validation
   if config.num_eval_batches:
     order = np.random.default_rng(config.seed).permutation(len(rows))
     size = config.eval_batch_size or config.batch_size
-    rows = _Sample(rows, order[: config.num_eval_batches * size])
+    rows = SomeRows(rows, order[: config.num_eval_batches * size])
+  if config.trim:
+    source = trimming.batch_fn(
+      source,
+      experiment.task.max_length,
+      config.batch_size,
+      config.seed,
+      config.trim,
+    )
   return training.fit(
     config,
     experiment.workdir,
     experiment.init_fn,
     classification.make_loss_fn(experiment.model),
-    experiment.task.train,
+    source,
     lambda state: _evaluate(experiment, state, rows),
   )
 
 
 def load(experiment: Experiment) -> training.FitResult:
-  """A run that `train` made earlier."""
-  return training.load(
-    experiment.config, experiment.workdir, experiment.init_fn
-  )
+  """A run that `train` made earlier, whichever rows validated it."""
+  config = experiment.config
+  saved = run_dir.read_config(experiment.workdir, config)["task_kwargs"]
+  if "validation" in config.task_kwargs and "validation" in saved:
+    settings = config.task_kwargs | {"validation": saved["validation"]}
+    config = dataclasses.replace(config, task_kwargs=settings)
+  return training.load(config, experiment.workdir, experiment.init_fn)
 
 
 def measure(
@@ -167,8 +170,14 @@ def show(results: dict[str, Any]) -> str:
 
 
 def _evaluate(experiment, state, rows):
-  size = experiment.config.eval_batch_size or experiment.config.batch_size
-  batches = map(training.place, training.eval_batches(rows, size))
+  config = experiment.config
+  size = config.eval_batch_size or config.batch_size
+  if config.trim:
+    max_length = experiment.task.max_length
+    batches = trimming.eval_batches(rows, max_length, size, config.trim)
+  else:
+    batches = training.eval_batches(rows, size)
+  batches = map(training.place, batches)
   return training.mean_metrics(experiment.eval_step, state, batches)
 
 

@@ -13,9 +13,10 @@ _HEADER = (
   *("updates/s", "paper: speed / softmax", "time"),
 )
 _NOTE = (
-  "Best state: the one that was best in validation; text has no validation set,"
-  " so there the best state is chosen on test rows, and only the accuracy after"
-  " the last update is fair. Several seeds are averaged. The paper's"
+  "Best state: the one that was best in validation. Text with validation=test,"
+  " as in runs with compat and in those of older versions, chooses it on test"
+  " rows, so only the accuracy after the last update is fair there. Several"
+  " seeds are averaged. The paper's"
   " numbers (Table 3) are for the benchmark's full tasks and networks, so they"
   " say little about a small preset: preset cpu of ListOps has shorter inputs;"
   " that of text has 2,048 bytes where the paper has 1,000, a batch norm before"

@@ -2,8 +2,9 @@
 
   "Good."  ->  72 112 112 101 47, label 1
 
-An id is the byte's value plus one; 0 is padding. As in the benchmark, the
-validation rows are the test rows: the set has no third split.
+An id is the byte's value plus one; 0 is padding. The set has no validation
+split, so a tenth of the training reviews is held out. The benchmark validates
+on the test reviews instead.
 """
 
 import pathlib
@@ -18,6 +19,7 @@ from lra_tasks import rows, task
 
 _SPLITS = ("train", "test")
 _LABELS = {"neg": 0, "pos": 1}
+_VALIDATION = ("held_out", "test")
 _REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/[^/]+\.txt")
 
 # The texts and the labels of each split.
@@ -25,7 +27,11 @@ _Reviews = dict[str, tuple[list[bytes], list[int]]]
 
 
 def make_task(
-  data_dir: pathlib.Path | None, *, max_length: int = 1000
+  data_dir: pathlib.Path | None,
+  *,
+  max_length: int = 1000,
+  validation: str = "held_out",
+  split_seed: int = 0,
 ) -> task.Task:
   """The reviews as a task.
 
@@ -35,7 +41,18 @@ def make_task(
       and label), or imdb_reviews as prepared by TFDS. None to look where TFDS
       keeps its data.
     max_length: bytes per review; longer ones are cut.
+    validation: "held_out" for a tenth of each class's training reviews, which
+      are not trained on; "test" for the test reviews, as in the benchmark.
+    split_seed: decides which reviews are held out.
   """
+  if validation not in _VALIDATION:
+    raise ValueError(
+      f"validation={validation!r} is not one of {', '.join(_VALIDATION)}"
+    )
+  if validation == "test" and split_seed:
+    raise ValueError(
+      f"split_seed={split_seed} has no effect with validation='test'"
+    )
   path, reader = tfds_source.find(
     "text",
     data_dir,
@@ -46,6 +63,9 @@ def make_task(
   )
   reviews = reader(path)
   train, test = (_rows(path, *reviews[split], max_length) for split in _SPLITS)
+  held_out = test
+  if validation == "held_out":
+    train, held_out = _without_some(path, train, split_seed)
   return task.Task(
     name="text",
     vocab_size=rows.BYTE_VOCAB_SIZE,
@@ -53,7 +73,7 @@ def make_task(
     max_length=max_length,
     is_pair=False,
     train=train,
-    validation=test,
+    validation=held_out,
     test=test,
   )
 
@@ -72,6 +92,24 @@ def _rows(path, texts: list[bytes], labels: list[int], max_length: int):
     np.array(labels),
     max_length,
     first_id=rows.FIRST_BYTE_ID,
+  )
+
+
+def _without_some(path, train: task.Rows, seed: int):
+  """The training rows without a tenth of each class, and that tenth."""
+  order = np.random.default_rng(seed).permutation(len(train))
+  is_held_out = np.zeros(len(train), bool)
+  for label in np.unique(train.labels):
+    same = order[train.labels[order] == label]
+    if len(same) == 1:
+      raise DataError(
+        f"{path}: label {label} has 1 training review, too few to hold out some"
+        " for validation; validation='test' needs none"
+      )
+    is_held_out[same[: max(1, len(same) // 10)]] = True
+  return tuple(
+    rows.SomeRows(train, np.flatnonzero(chosen))
+    for chosen in (~is_held_out, is_held_out)
   )
 
 

@@ -1,6 +1,7 @@
 """Neural Attention Memory for JAX: a memory to read, write and train."""
 
 from nam_jax.baselines.dnc import DNC, DNCCell
+from nam_jax.baselines.lru import LRU
 from nam_jax.baselines.lstm_attention import LSTMAttention
 from nam_jax.baselines.universal_transformer import UniversalTransformer
 from nam_jax.layers.attention_fn import linear_attention_fn, nam_attention_fn
@@ -12,6 +13,7 @@ from nam_jax.layers.nam_tm import NAMTuringMachine
 from nam_jax.layers.presets import PRESETS
 from nam_jax.layers.self_attention import SelfAttention
 from nam_jax.layers.transformer import (
+  BlockStyle,
   EncoderState,
   TransformerBlock,
   TransformerEncoder,
@@ -48,12 +50,14 @@ __all__ = [
   "DNC",
   "JUMP",
   "LEFT",
+  "LRU",
   "LSAM",
   "LSTM",
   "NO_OP",
   "PRESETS",
   "RIGHT",
   "TRANSITIONS",
+  "BlockStyle",
   "DNCCell",
   "EncoderState",
   "LSAMCell",

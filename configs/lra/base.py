@@ -4,9 +4,14 @@ A config file is chosen with attention and preset as
 `--config=configs/lra/text.py:nam,lra`. The attention is a name in
 nam_jax/models/attentions.py; `--attention` replaces it. The presets:
 
-  cpu    small, for two cores and a few minutes; the default
+  cpu    the best use of two cores and an hour; the default
+  plain  the benchmark's block, small, for a core and some minutes
+  s5     the sizes and epochs of S5 (Smith et al. 2023, 2208.04933); for a GPU
   lra    the benchmark's sizes and schedule; for a GPU
   paper  those of the paper's runs: smaller batches, more steps; for a GPU
+
+The first and the third have a modern block around any attention: gated MLPs,
+pixels read as numbers, and batch norms (s5) or merged tokens (cpu).
 
 All keys that are not set here have the defaults of `TrainConfig` and of
 `LRAConfig`; any of them can be given as `--config.<key>=<value>`.
@@ -16,14 +21,14 @@ import ml_collections
 
 RSQRT = "constant * linear_warmup * rsqrt_decay"
 
-# What the cpu presets of text and retrieval share.
-CPU_TEXT = {
+# What the plain presets of text and retrieval share.
+PLAIN_TEXT = {
   "weight_decay": 0.01,
   "schedule": "warmup_cosine",
   "warmup_steps": 100,
   "grad_clip": 1.0,
 }
-CPU_SIZES = {
+PLAIN_SIZES = {
   "emb_dim": 64,
   "num_heads": 4,
   "num_layers": 2,
@@ -43,7 +48,7 @@ def get_config(
     arg: "attention" or "attention,preset".
     presets: preset -> fields.
     softmax_share: share of the steps that softmax attention, which is slower,
-      makes with preset cpu, so that all train for about the same time.
+      makes with preset plain, so that all train for about the same time.
   """
   attention, _, preset = arg.partition(",")
   preset = preset or "cpu"
@@ -65,7 +70,7 @@ def get_config(
     }
   )
   config.update(presets[preset])
-  if preset == "cpu" and attention == "softmax":
+  if preset == "plain" and attention == "softmax":
     config.num_steps = round(softmax_share * config.num_steps)
     config.warmup_steps = round(softmax_share * config.warmup_steps)
   return config
@@ -82,4 +87,68 @@ def epochs(examples: int, batch_size: int, number: int) -> dict:
     "steps_per_cycle": epoch * number,
     "eval_every": epoch,
     "checkpoint_every": epoch * number // 2,
+  }
+
+
+def s5(
+  examples: int,
+  batch_size: int,
+  number: int,
+  *,
+  layers: int,
+  width: int,
+  weight_decay: float,
+  **model_kwargs: object,
+) -> dict:
+  """Depth, width, epochs and rates of S5, in heads of 32 channels."""
+  schedule = epochs(examples, batch_size, number)
+  del schedule["steps_per_cycle"]
+  return {
+    **schedule,
+    "learning_rate": 1e-3,
+    "weight_decay": weight_decay,
+    "grad_clip": 1.0,
+    "model_kwargs": {
+      "emb_dim": width,
+      "num_heads": width // 32,
+      "num_layers": layers,
+      "qkv_dim": width,
+      "mlp_dim": width,
+      "classifier_pool": "MEAN",
+      "norm": "batch",
+      "gated_mlp": True,
+      **model_kwargs,
+    },
+  }
+
+
+def cpu(
+  steps: int,
+  batch_size: int,
+  *,
+  learning_rate: float = 2e-3,
+  **model_kwargs: object,
+) -> dict:
+  """A modern block, and a schedule without epochs."""
+  every = max(1, steps // 10)
+  return {
+    "batch_size": batch_size,
+    "num_steps": steps,
+    "learning_rate": learning_rate,
+    "weight_decay": 0.01,
+    "schedule": "warmup_cosine",
+    "warmup_steps": steps // 20,
+    "grad_clip": 1.0,
+    "eval_every": every,
+    "checkpoint_every": every,
+    "model_kwargs": {
+      "emb_dim": 64,
+      "num_heads": 4,
+      "qkv_dim": 64,
+      "mlp_dim": 64,
+      "dropout_rate": 0.0,
+      "classifier_pool": "MEAN",
+      "gated_mlp": True,
+      **model_kwargs,
+    },
   }

@@ -28,9 +28,22 @@ _LRA = {
 PRESETS = {
   "lra": _LRA | base.epochs(TRAINING_EXAMPLES, 256, 200),
   "paper": _LRA | base.epochs(TRAINING_EXAMPLES, 4, 100),
+  "s5": base.s5(
+    TRAINING_EXAMPLES,
+    50,
+    250,
+    layers=6,
+    width=512,
+    weight_decay=0.07,
+    dropout_rate=0.1,
+    embed_values=True,
+  ),
+  "cpu": base.cpu(
+    12_000, 32, num_layers=4, merge=(1, 4, 1, 1), embed_values=True
+  ),
   # The benchmark's widths, a fraction of its steps, sinusoidal positions:
   # learned ones start so small that for thousands of steps only colours count.
-  "cpu": {
+  "plain": {
     "batch_size": 16,
     "accumulate_steps": 4,
     "num_steps": 500,

@@ -42,16 +42,28 @@ PRESETS = {
       "mlp_dim": 1024,
     },
   },
+  "s5": base.s5(
+    96_000,
+    50,
+    40,
+    layers=8,
+    width=128,
+    weight_decay=0.04,
+    dropout_rate=0.0,
+  )
+  | {"task_kwargs": {"max_length": 2000}},
+  "cpu": base.cpu(3000, 32, num_layers=4, merge=(1, 4, 1, 1))
+  | {"trim": 512, "task_kwargs": {"max_length": 2000}},
   # Expressions of 10 to 127 tokens.
-  "cpu": {
-    **base.CPU_TEXT,
+  "plain": {
+    **base.PLAIN_TEXT,
     "batch_size": 64,
     "num_steps": 600,
     "learning_rate": 1e-3,
     "eval_every": 300,
     "checkpoint_every": 300,
     "task_kwargs": {"max_length": 128, "min_length": 10},
-    "model_kwargs": base.CPU_SIZES,
+    "model_kwargs": base.PLAIN_SIZES,
   },
 }
 

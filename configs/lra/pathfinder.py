@@ -21,7 +21,20 @@ PRESETS = {
       "classifier_pool": "MEAN",
     },
   },
-  "cpu": {
+  "s5": base.s5(
+    TRAINING_EXAMPLES,
+    64,
+    200,
+    layers=6,
+    width=192,
+    weight_decay=0.07,
+    dropout_rate=0.05,
+    embed_values=True,
+  ),
+  "cpu": base.cpu(
+    12_000, 32, num_layers=4, merge=(1, 4, 1, 1), embed_values=True
+  ),
+  "plain": {
     "batch_size": 32,
     "num_steps": 1000,
     "learning_rate": 1e-3,
@@ -30,7 +43,7 @@ PRESETS = {
     "eval_every": 250,
     "num_eval_batches": 50,
     "checkpoint_every": 250,
-    "model_kwargs": base.CPU_SIZES,
+    "model_kwargs": base.PLAIN_SIZES,
   },
 }
 

@@ -24,8 +24,20 @@ PRESETS = {
       "mlp_dim": 512,
     },
   },
-  "cpu": {
-    **base.CPU_TEXT,
+  "s5": base.s5(
+    147_086,
+    32,
+    20,
+    layers=6,
+    width=128,
+    weight_decay=0.05,
+    dropout_rate=0.0,
+  )
+  | {"task_kwargs": {"max_length": 4000}},
+  "cpu": base.cpu(3000, 16, num_layers=3, merge=(1, 4, 1), pool_norm=True)
+  | {"task_kwargs": {"max_length": 1024}},
+  "plain": {
+    **base.PLAIN_TEXT,
     "batch_size": 32,
     "num_steps": 1000,
     "learning_rate": 1e-3,
@@ -33,7 +45,7 @@ PRESETS = {
     "num_eval_batches": 50,
     "checkpoint_every": 250,
     "task_kwargs": {"max_length": 512},
-    "model_kwargs": base.CPU_SIZES,
+    "model_kwargs": base.PLAIN_SIZES,
   },
 }
 

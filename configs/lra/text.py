@@ -37,8 +37,20 @@ PRESETS = {
     "task_kwargs": {"max_length": 1000},
     "model_kwargs": _SIZES,
   },
-  "cpu": {
-    **base.CPU_TEXT,
+  "s5": base.s5(
+    22_500,
+    50,
+    35,
+    layers=6,
+    width=256,
+    weight_decay=0.07,
+    dropout_rate=0.1,
+  )
+  | {"task_kwargs": {"max_length": 4096}},
+  "cpu": base.cpu(4000, 32, num_layers=3, merge=(1, 4, 1), pool_norm=True)
+  | {"trim": 512, "task_kwargs": {"max_length": 2048}},
+  "plain": {
+    **base.PLAIN_TEXT,
     "batch_size": 16,
     "num_steps": 2500,
     "learning_rate": 3e-3,
@@ -46,7 +58,7 @@ PRESETS = {
     "num_eval_batches": 60,
     "checkpoint_every": 500,
     "task_kwargs": {"max_length": 2048},
-    "model_kwargs": base.CPU_SIZES
+    "model_kwargs": base.PLAIN_SIZES
     | {"num_layers": 1, "dropout_rate": 0.0, "pool_norm": True},
   },
 }
@@ -55,6 +67,6 @@ PRESETS = {
 def get_config(arg: str = "nam"):
   """arg: "attention" or "attention,preset"."""
   config = base.get_config("text", arg, PRESETS, softmax_share=1 / 10)
-  if arg in ("nam", "nam,cpu"):  # it learns faster from a mean than from a sum
+  if arg in ("nam,plain",):  # it learns faster from a mean than from a sum
     config.attention_kwargs.mean_writes = True
   return config

@@ -21,7 +21,7 @@ class MergeTokens(nn.Module):
 
   Attributes:
     count: how many tokens become one. The last run is filled up with zeros.
-    dtype: used in the computation.
+    dtype: used in the computation; the result has the input's.
   """
 
   count: int
@@ -30,15 +30,16 @@ class MergeTokens(nn.Module):
   @nn.compact
   def __call__(
     self, x: Tokens, mask: Mask | None = None
-  ) -> Float[Array, "b t d"]:
-    """The merged tokens; where the mask is False, tokens count as zero."""
-    x = _runs(masks.hide(x, mask), self.count)
-    x = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
-    return nn.Dense(x.shape[-1] // self.count, dtype=self.dtype)(x)
+  ) -> tuple[Float[Array, "b t d"], Bool[Array, "b t"] | None]:
+    """The merged tokens and their mask; a padded token counts as zero."""
+    runs = _runs(masks.hide(x, mask), self.count)
+    runs = runs.reshape(*runs.shape[:2], math.prod(runs.shape[2:]))
+    y = nn.Dense(x.shape[-1], dtype=self.dtype)(runs).astype(x.dtype)
+    return y, None if mask is None else merged_mask(mask, self.count)
 
 
 def merged_mask(mask: Mask, count: int) -> Bool[Array, "b t"]:
-  """Real is every run that has a real token."""
+  """A run is real if one of its tokens is."""
   return jnp.any(_runs(mask, count), axis=2)
 
 
@@ -57,6 +58,6 @@ def check(merge: tuple[int, ...], num_layers: int, scan: bool) -> None:
 
 def _runs(x, count):
   """[b s ...] as [b t count ...], the last run filled up with zeros."""
-  missing = [(0, 0), (0, -x.shape[1] % count)] + [(0, 0)] * (x.ndim - 2)
-  x = jnp.pad(x, missing)
-  return x.reshape(len(x), x.shape[1] // count, count, *x.shape[2:])
+  b, s, *rest = x.shape
+  x = jnp.pad(x, ((0, 0), (0, -s % count), *[(0, 0)] * len(rest)))
+  return x.reshape(b, x.shape[1] // count, count, *rest)

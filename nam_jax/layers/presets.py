@@ -30,10 +30,10 @@ a DeltaNet has eigenvalues between -1 and 1 (Grazzi et al. 2024, 2411.12537).
 
 `BOTH_WAYS` has memories for whole sequences, for classifiers for instance: half
 of the heads run from the first token to the last, half from the last to the
-first, with one decay per key channel that starts at long time scales.
+first. There is one decay per key channel, trained but the same for all tokens.
 
-  nam_decay        p_w = 1, p_e = 0; a is trained, but the same for all tokens
-  nam_full         a, and p_w and p_e per head, are computed from the token
+  nam_decay        p_w = 1, p_e = 0
+  nam_full         p_w and p_e per head
 """
 
 from typing import Any
@@ -76,11 +76,12 @@ PRESETS: dict[str, dict[str, Any]] = {
 _BOTH = {
   "bidirectional": True,
   "decay": "channel",
+  "decay_from": "learned",
   "output_norm": True,
   "output_gate": "silu",
 }
 
 BOTH_WAYS: dict[str, dict[str, Any]] = {
-  "nam_decay": {"mode": "causal", "decay_from": "learned", **_BOTH},
+  "nam_decay": {"mode": "causal", **_BOTH},
   "nam_full": {"mode": "erase", **_BOTH},
 }

@@ -119,21 +119,21 @@ class BlockStyle:
     if self.norm not in ("layer", "batch"):
       raise ValueError(f"norm={self.norm!r} is not one of layer, batch")
 
-
-def normalized(
-  norm: str,
-  dtype: DTypeLike | None,
-  x: Tokens,
-  mask: Mask | None,
-  train: bool,
-  name: str | None = None,
-) -> Tokens:
-  """LayerNorm or BatchNorm of the tokens; to be called inside a module."""
-  if norm == "layer":
-    return nn.LayerNorm(dtype=dtype, name=name)(x)
-  real = None if mask is None else mask[..., None]
-  batch_norm = nn.BatchNorm(not train, momentum=0.9, dtype=dtype, name=name)
-  return batch_norm(x, mask=real)
+  def normalized(
+    self,
+    x: Tokens,
+    mask: Mask | None,
+    *,
+    train: bool,
+    dtype: DTypeLike | None,
+    name: str | None = None,
+  ) -> Tokens:
+    """The tokens after a norm that belongs to the calling module."""
+    if self.norm == "layer":
+      return nn.LayerNorm(dtype=dtype, name=name)(x)
+    real = None if mask is None else mask[..., None]
+    norm = nn.BatchNorm(not train, momentum=0.9, dtype=dtype, name=name)
+    return norm(x, mask=real)
 
 
 class TransformerBlock(nn.Module):
@@ -189,12 +189,14 @@ class TransformerBlock(nn.Module):
   def _apply(self, x, mask, attend, train):
     masks.check_mask(mask, x.shape[:2])
     x = masks.hide(x, mask) if self.hide_padding else x
-    norm = functools.partial(normalized, self.style.norm, self.dtype)
-    y = norm(x, mask, train)
+    norm = functools.partial(
+      self.style.normalized, mask=mask, train=train, dtype=self.dtype
+    )
+    y = norm(x)
     y, memory = attend(self.attention(), y)
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
     x = x + y.astype(x.dtype)
-    y = norm(x, mask, train)
+    y = norm(x)
     mlp = MLP(self.mlp_dim, self.dropout_rate, self.dtype, self.style.gated_mlp)
     y = mlp(y, train=train)
     return x + y.astype(x.dtype), memory
@@ -240,8 +242,8 @@ class TransformerEncoder(nn.Module):
 
   def __call__(
     self, x: Tokens, *, mask: Mask | None = None, train: bool = False
-  ) -> Tokens:
-    """Encodes embedded tokens.
+  ) -> Float[Array, "b t d"]:
+    """Encodes embedded tokens, as many as there are unless some are merged.
 
     Args:
       x: The tokens. Positions are places in the row, padding included;
@@ -305,8 +307,10 @@ class TransformerEncoder(nn.Module):
     x = self._add_positions(x, positions)
     x = nn.Dropout(self.dropout_rate)(x, deterministic=not train)
     x, mask, memories = self._apply_blocks(x, mask, memories, apply)
-    norm, name = self.style.norm, "encoder_norm"
-    return normalized(norm, self.dtype, x, mask, train, name), memories
+    y = self.style.normalized(
+      x, mask, train=train, dtype=self.dtype, name="encoder_norm"
+    )
+    return y, memories
 
   def _apply_blocks(self, x, mask, memories, apply):
     """Applies all blocks: (outputs, mask, one memory for each of them)."""
@@ -332,14 +336,13 @@ class TransformerEncoder(nn.Module):
       x, stacked = loop(make_block(name="encoderblocks"), x, stacked)
       layers = map(operator.itemgetter, range(self.num_layers))
       return x, mask, tuple(jax.tree.map(layer, stacked) for layer in layers)
-    after = []
+    after, counts = [], self.merge or (1,) * self.num_layers
     for layer, memory in enumerate(memories):
-      count = self.merge[layer] if self.merge else 1
-      if count > 1:
-        x = merging.MergeTokens(count, self.dtype, name=f"merge_{layer}")(
-          x, mask
+      if counts[layer] > 1:
+        merge = merging.MergeTokens(
+          counts[layer], self.dtype, name=f"merge_{layer}"
         )
-        mask = None if mask is None else merging.merged_mask(mask, count)
+        x, mask = merge(x, mask)
       block = make_block(name=f"encoderblock_{layer}")
       x, memory = apply(block, x, mask, memory)
       after.append(memory)

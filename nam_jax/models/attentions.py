@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from flax import linen as nn
 
 from nam_jax import spelling
-from nam_jax.baselines import temporal_latent
+from nam_jax.baselines import lru, temporal_latent
 from nam_jax.baselines.efficient import (
   bigbird,
   linformer,
@@ -57,6 +57,7 @@ class Size:
   compat: bool = False  # compute as the benchmark's own code does
   # The benchmark has none of these.
   pool_norm: bool = False  # BatchNorm of what is pooled
+  embed_values: bool = False  # ids are numbers: brightness, not names
   norm: str = "layer"  # or "batch", in the blocks
   gated_mlp: bool = False  # SwiGLU instead of GELU
   merge: tuple[int, ...] = ()  # tokens that become one before each block
@@ -81,17 +82,6 @@ def linear(size: Size) -> Layer:
   return _memory(
     SelfAttention, size, attention_fn=attention_fn.linear_attention_fn
   )
-
-
-def nam(size: Size, **settings: Any) -> Layer:
-  """A neural attention memory; the settings are fields of `NAMAttention`.
-
-  Each of two directions needs a head, so an odd number of them is doubled.
-  """
-  heads = size.num_heads
-  if settings.get("bidirectional") and heads % 2:
-    size = dataclasses.replace(size, num_heads=2 * heads)
-  return _memory(nam_attention.NAMAttention, size, **settings)
 
 
 def local_blocks(size: Size, *, block_size: int = 50) -> Layer:
@@ -138,6 +128,17 @@ def sinkhorn_blocks(
   )
 
 
+def diagonal_states(
+  size: Size, *, state_dim: int | None = None, **options: Any
+) -> Layer:
+  """The Linear Recurrent Unit; its state is as wide as heads would be.
+
+  The options are fields of `LRU`.
+  """
+  state_dim = state_dim or size.qkv_dim
+  return functools.partial(lru.LRU, state_dim, **options)
+
+
 def temporal_latents(size: Size, **options: Any) -> nn.Module:
   """The Temporal Latent Bottleneck's encoder; options set its depth.
 
@@ -165,18 +166,34 @@ def _of(layer, *fields):
   return make
 
 
+def _nam(**settings):
+  """Makes a neural attention memory; options are further fields of it.
+
+  Each of two directions needs a head, so an odd number of heads is doubled.
+  """
+
+  def make(size: Size, **options: Any) -> Layer:
+    for name in ("mode", "bidirectional"):  # `Kind.causal` depends on them
+      if name in options:
+        raise ValueError(f"{name} is no option: choose another attention")
+    if settings.get("bidirectional") and size.num_heads % 2:
+      size = dataclasses.replace(size, num_heads=2 * size.num_heads)
+    return _memory(nam_attention.NAMAttention, size, **(settings | options))
+
+  return make
+
+
 KINDS: dict[str, Kind] = {
   "softmax": Kind(softmax),
   "linear": Kind(linear, compat_mask=False),
-  "nam": Kind(functools.partial(nam, mode="bidirectional"), compat_mask=False),
-  "nam_causal": Kind(functools.partial(nam, mode="causal"), causal=True),
-  "nam_erase": Kind(functools.partial(nam, mode="erase"), causal=True),
+  "nam": Kind(_nam(mode="bidirectional"), compat_mask=False),
+  "nam_causal": Kind(_nam(mode="causal"), causal=True),
+  "nam_erase": Kind(_nam(mode="erase"), causal=True),
   **{
-    name: Kind(functools.partial(nam, **settings))
-    for name, settings in presets.BOTH_WAYS.items()
+    name: Kind(_nam(**settings)) for name, settings in presets.BOTH_WAYS.items()
   },
   **{
-    name: Kind(functools.partial(nam, **settings), causal=True)
+    name: Kind(_nam(**settings), causal=True)
     for name, settings in presets.PRESETS.items()
     if name != "nam"  # which is nam_erase here
   },
@@ -191,6 +208,7 @@ KINDS: dict[str, Kind] = {
   "synthesizer": Kind(_of(synthesizer.SynthesizerAttention, "max_len")),
   "reformer": Kind(_of(reformer.ReformerAttention), compat_mask=False),
   "sinkhorn": Kind(sinkhorn_blocks),
+  "lru": Kind(diagonal_states),
   "tlb": Kind(temporal_latents, latent=True),
 }
 
@@ -235,6 +253,7 @@ def make_classifier(
     latent=kind.latent,
     merged=math.prod(size.merge),
     mask_attention=kind.compat_mask or not size.compat,
+    embed_values=size.embed_values,
     zero_is_padding=size.compat,
   )
   hidden = (size.mlp_dim, size.mlp_dim // 2) if is_pair else (size.mlp_dim,)
@@ -244,6 +263,9 @@ def make_classifier(
 def _encoder(kind, size, options):
   made = kind.make(size, **options)
   if kind.latent:
+    for name in ("norm", "gated_mlp", "merge"):
+      if getattr(size, name) != getattr(Size, name):
+        raise ValueError(f"{name} needs the blocks of a Transformer")
     return made
   return transformer.TransformerEncoder(
     made,

@@ -33,6 +33,8 @@ class TokenEncoder(nn.Module):
     latent: the encoder returns its own tokens [b n d], all of them real.
     merged: how many neighbouring tokens the encoder merges into one.
     mask_attention: let the encoder see the mask.
+    embed_values: read ids as numbers, the brightness of pixels for instance: a
+      linear layer of 2 id / (vocab_size - 1) - 1, not a vector for each id.
     zero_is_padding: id 0 is padding everywhere, even for a black pixel, and the
       mean includes padding, as in the Long Range Arena's own code.
   """
@@ -46,6 +48,7 @@ class TokenEncoder(nn.Module):
   latent: bool = False
   merged: int = 1
   mask_attention: bool = True
+  embed_values: bool = False
   zero_is_padding: bool = False
 
   def __post_init__(self):
@@ -64,12 +67,7 @@ class TokenEncoder(nn.Module):
     if self.zero_is_padding:
       mask = inputs > 0
     inputs = masks.hide(inputs, mask)  # an id out of range is NaN, embedded
-    x = nn.Embed(
-      self.vocab_size,
-      self.emb_dim,
-      embedding_init=nn.initializers.normal(1.0),
-      name="embedding",
-    )(inputs)
+    x = self._embedded(inputs)
     if self.add_cls and self.pool == "CLS":
       x, mask = self._with_cls(x, mask)
     y = self.encoder(x, mask=mask if self.mask_attention else None, train=train)
@@ -78,6 +76,18 @@ class TokenEncoder(nn.Module):
     elif self.merged > 1:
       mask = merging.merged_mask(mask, self.merged)
     return self._pooled(y, mask)
+
+  def _embedded(self, inputs):
+    if self.embed_values:
+      values = inputs[..., None].astype(jnp.float32)
+      values = 2 / (self.vocab_size - 1) * values - 1
+      return nn.Dense(self.emb_dim, name="embedding")(values)
+    return nn.Embed(
+      self.vocab_size,
+      self.emb_dim,
+      embedding_init=nn.initializers.normal(1.0),
+      name="embedding",
+    )(inputs)
 
   def _with_cls(self, x, mask):
     token = self.param("cls", nn.initializers.zeros, (1, 1, self.emb_dim))

@@ -66,7 +66,13 @@ def eval_batches(source: Rows, batch_size: int) -> Iterator[HostBatch]:
   mine = _local_rows(batch_size)
   for i, rows in enumerate(row_order.in_order(len(source), batch_size)):
     is_row = i * batch_size + np.arange(batch_size) < len(source)
-    yield _stack(source, rows[mine]) | {"row_mask": is_row[mine]}
+    yield stack(source, rows[mine]) | {"row_mask": is_row[mine]}
+
+
+def stack(source: Rows, indices: np.ndarray) -> HostBatch:
+  """The rows with these indices, as one batch."""
+  rows = [source[int(i)] for i in indices]
+  return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
 def _local_rows(batch_size):
@@ -88,9 +94,4 @@ def _generated_rows(batch_fn, batch_size, mine, step):
 
 def _drawn_rows(source, batch_size, seed, mine, step):
   rows = row_order.shuffled(len(source), batch_size, seed, int(step))
-  return _stack(source, rows[mine])
-
-
-def _stack(source, indices):
-  rows = [source[int(i)] for i in indices]
-  return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+  return stack(source, rows[mine])

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from nam_jax.training import (
   checkpoint,
   data,
+  device_memory,
   devices,
   metrics_log,
   run_dir,
@@ -49,7 +50,8 @@ def fit(
   On SIGTERM or SIGINT the step is finished, the state saved, and the process
   exits with status 143 or 130. The same call then continues, with the results
   of an uninterrupted run. A wrong setting or folder raises `UserError` before
-  anything is changed; a loss that is not finite raises `TrainingDiverged`.
+  anything is changed, and so does a step that does not fit into memory, before
+  it runs; a loss that is not finite raises `TrainingDiverged`.
 
   Args:
     config: a `TrainConfig` or a subclass; all of it is saved in config.json.
@@ -63,7 +65,9 @@ def fit(
   metrics_log.check_installed(config)
   optimizer = schedules.make_optimizer(config)
   shapes = state_lib.abstract(init_fn, optimizer, config.seed)
-  train_step = step_lib.make_train_step(loss_fn, optimizer, config)
+  train_step = device_memory.checked(
+    step_lib.make_train_step(loss_fn, optimizer, config), config
+  )
   run_dir.claim(workdir, config)
   with (
     stopping.StopRequest() as stop,

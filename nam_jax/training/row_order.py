@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+# Batches that are sorted together, by length.
+_SORTED_BATCHES = 50
+
 
 def shuffled(
   length: int, batch_size: int, seed: int | tuple[int, ...], step: int
@@ -18,6 +21,38 @@ def shuffled(
   seed = seed if isinstance(seed, tuple) else (seed,)
   orders = {e: _order((*seed, int(e)), length) for e in np.unique(epoch)}
   return np.array([orders[e][p] for e, p in zip(epoch, place, strict=True)])
+
+
+def of_similar_length(
+  lengths: np.ndarray, batch_size: int, seed: int, step: int
+) -> np.ndarray:
+  """The rows [batch_size] of a step; rows of similar length share a batch.
+
+  In each epoch's random order, every 50 batches are sorted by length, and the
+  sorted batches are visited in random order. A batch that spans two epochs is
+  the one that `shuffled` returns. So every row still comes once per epoch, and
+  the rows depend only on the arguments.
+
+  Args:
+    lengths: of all rows.
+    batch_size: rows per batch.
+    seed: determines the order.
+    step: which batch.
+  """
+  length = len(lengths)
+  epoch = step * batch_size // length
+  # The batches that lie in this epoch as a whole.
+  first = -(-epoch * length // batch_size)
+  end = (epoch + 1) * length // batch_size
+  if not first <= step < end:
+    return shuffled(length, batch_size, seed, step)
+  start = step - (step - first) % _SORTED_BATCHES
+  count = min(_SORTED_BATCHES, end - start)
+  place = start * batch_size - epoch * length
+  rows = _order((seed, epoch), length)[place : place + count * batch_size]
+  rows = rows[np.argsort(lengths[rows], kind="stable")]
+  order = np.random.default_rng((seed, start, count)).permutation(count)
+  return rows.reshape(count, batch_size)[order[step - start]]
 
 
 def in_order(length: int, batch_size: int) -> Iterator[np.ndarray]:

@@ -48,15 +48,22 @@ def claim(workdir: str | os.PathLike, config: TrainConfig) -> None:
     ) from error
 
 
-def check_same(workdir: str | os.PathLike, config: TrainConfig) -> None:
-  """Raises unless the folder's config.json equals `config`."""
+def read_config(
+  workdir: str | os.PathLike, config: TrainConfig
+) -> dict[str, Any]:
+  """The folder's config.json, upgraded by `config` if it is older."""
   path = Path(workdir) / "config.json"
   try:
-    theirs = config.upgraded(json.loads(path.read_text()))
+    return config.upgraded(json.loads(path.read_text()))
   except FileNotFoundError as error:
     raise UserError(f"{workdir} holds no run") from error
   except ValueError as error:
     raise UserError(f"{path} is not valid JSON") from error
+
+
+def check_same(workdir: str | os.PathLike, config: TrainConfig) -> None:
+  """Raises unless the folder's config.json equals `config`."""
+  theirs = read_config(workdir, config)
   ours = json.loads(json.dumps(dataclasses.asdict(config)))
   differences = [
     f"{key} is {theirs.get(key, 'absent')!r} there and"

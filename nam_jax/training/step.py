@@ -35,7 +35,7 @@ EvalStep = Callable[[TrainState, Batch], Metrics]
 
 def make_train_step(
   loss_fn: LossFn, optimizer: optax.GradientTransformation, config: TrainConfig
-) -> TrainStep:
+) -> jax.stages.Wrapped:
   """(state, batch) -> (state, metrics); the given state's memory is reused.
 
   The metrics are those of `loss_fn`, the loss, and the gradient's global norm

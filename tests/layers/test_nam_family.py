@@ -10,13 +10,13 @@ import pytest
 from nam_jax.layers import decay
 from nam_jax.layers.nam_attention import NAMAttention
 from nam_jax.layers.nam_heads import NAMState
-from nam_jax.layers.presets import PRESETS
+from nam_jax.layers.presets import BOTH_WAYS, PRESETS
 from tests import linen_tools
 from tests.agreement import assert_agree
 from tests.reference import nam_attention as reference
 
 B, S, D, H = 2, 9, 6, 2
-BOTH_WAYS = {
+EVERYTHING = {
   "mode": "erase",
   "bidirectional": True,
   "max_erase": 1.5,
@@ -30,11 +30,14 @@ FIELDS = {
   "paper": {"use_bias": True},
   "causal": {"mode": "causal", "use_bias": True},
   **PRESETS,
+  **BOTH_WAYS,
   "negative": {**PRESETS["deltanet"], "max_erase": 2},
-  "both_ways": BOTH_WAYS,
+  "everything": EVERYTHING,
 }
 LAYERS = {name: NAMAttention(H, **fields) for name, fields in FIELDS.items()}
-STREAMS = [name for name in LAYERS if name not in ("paper", "both_ways")]
+STREAMS = [
+  name for name in LAYERS if name not in {"paper", *BOTH_WAYS, "everything"}
+]
 # The rows start, pause and end at different places.
 MASK = np.array(
   [[1, 1, 0, 1, 1, 1, 1, 0, 1], [0, 0, 1, 1, 0, 0, 1, 1, 0]], bool
@@ -130,7 +133,7 @@ def test_a_sequence_in_two_parts_without_a_mask():
 
 
 def test_close_in_bfloat16():
-  name, x = "both_ways", linen_tools.normal(B, S, D)
+  name, x = "everything", linen_tools.normal(B, S, D)
   narrow = LAYERS[name].clone(dtype=jnp.bfloat16)
   run = linen_tools.compiled(narrow.apply)
   y = run(params_of(name), x, mask=MASK)

@@ -39,7 +39,9 @@ def write_reviews(folder):
 def test_text_is_shown_with_sizes_classes_and_lengths(tmp_path, capsys):
   write_reviews(tmp_path)
   lines = shown(
-    capsys, "text", "--data_dir", tmp_path, "--max_length", 12
+    capsys,
+    *("text", "--data_dir", tmp_path, "--max_length", 12),
+    *("--validation", "test"),
   ).splitlines()
   assert lines[0] == "text: 12 tokens out of 257, 2 classes"
   train = lines[lines.index("train: 3 rows") :]

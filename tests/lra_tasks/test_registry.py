@@ -11,8 +11,8 @@ from tests.data_files import writers
 
 def write_reviews(folder):
   for split in ("train", "test"):
-    line = writers.json_lines({"text": "A long review.", "label": 1})
-    writers.write(folder / f"imdb_{split}.jsonl", line)
+    lines = writers.json_lines(*[{"text": "A long review.", "label": 1}] * 2)
+    writers.write(folder / f"imdb_{split}.jsonl", lines)
 
 
 def test_every_task_has_one_name():

@@ -1,5 +1,6 @@
 """The script from its arguments to its files, on tiny data and models."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -31,6 +32,13 @@ TINY_MODEL = (
   "--config.model_kwargs.num_layers=1",
   "--config.model_kwargs.num_heads=2",
 )
+SIZES = {
+  "emb_dim": 8,
+  "num_heads": 2,
+  "num_layers": 1,
+  "qkv_dim": 8,
+  "mlp_dim": 8,
+}
 TINY_LISTOPS = (
   "--config.task_kwargs.num_train=32",
   "--config.task_kwargs.num_validation=8",
@@ -186,6 +194,46 @@ def test_test_only_repeats_the_numbers_of_a_run_of_version_0_1(listops, capsys):
   assert json.loads(file.read_text())["task"] == "basic"
 
 
+def test_text_is_validated_on_reviews_held_out_unless_compat(imdb):
+  for fields, validation, count in (
+    ({}, "held_out", 2),
+    ({"compat": True}, "test", 4),
+    ({"task_kwargs": {"validation": "test"}}, "test", 4),
+  ):
+    config = config_lib.LRAConfig(task="text", model_kwargs=SIZES, **fields)
+    experiment = run_lib.make_experiment(config, "", str(imdb))
+    assert experiment.config.task_kwargs == {"validation": validation}
+    assert len(experiment.task.train) == count
+    is_test = experiment.task.validation is experiment.task.test
+    assert is_test == (validation == "test")
+
+
+def test_an_older_run_on_all_reviews_can_be_tested_but_not_continued(
+  imdb, tmp_path
+):
+  config = config_lib.LRAConfig(
+    task="text",
+    task_kwargs={"max_length": 16},
+    model_kwargs=SIZES,
+    num_steps=1,
+    batch_size=4,
+  )
+  settings = config.task_kwargs | {"validation": "test"}
+  old = dataclasses.replace(config, task_kwargs=settings)
+  trained = run_lib.make_experiment(old, str(tmp_path / "run"), str(imdb))
+  before = run_lib.measure(trained, run_lib.train(trained))
+  file = tmp_path / "run" / "config.json"
+  fields = json.loads(file.read_text())
+  del fields["task_kwargs"]["validation"], fields["trim"]
+  file.write_text(json.dumps(fields))
+  experiment = run_lib.make_experiment(config, str(tmp_path / "run"), str(imdb))
+  assert len(experiment.task.train) == 2
+  after = run_lib.measure(experiment, run_lib.load(experiment))
+  assert after["last"] == before["last"]
+  with pytest.raises(training.UserError, match="'validation': 'held_out'"):
+    run_lib.train(experiment)
+
+
 def test_the_same_seed_gives_the_same_numbers(listops, tmp_path):
   folder, arguments = listops
   run(*arguments, f"--workdir={tmp_path / 'again'}")
@@ -285,7 +333,7 @@ def test_names_of_the_benchmark_are_translated(flags, task, settings):
   assert settings.items() <= config.task_kwargs.items()
   old = {"task": flags[0].partition("=")[2], "task_kwargs": {}}
   if flags[0].startswith("--task_name"):
-    new = {"task": task, "task_kwargs": settings}
+    new = {"task": task, "task_kwargs": settings, "trim": 0}
     assert config.upgraded(old) == new
 
 

@@ -27,12 +27,14 @@ def write_json_lines(folder, suffix="", packer=bytes):
   writers.write(folder / f"imdb_test.jsonl{suffix}", packer(lines))
 
 
-error_of = functools.partial(writers.error_of, text.make_task)
+# As in the benchmark: all training reviews are trained on.
+all_reviews = functools.partial(text.make_task, validation="test")
+error_of = functools.partial(writers.error_of, all_reviews)
 
 
 def test_an_id_is_the_byte_plus_one_and_zero_pads(tmp_path):
   write_json_lines(tmp_path)
-  a_task = text.make_task(tmp_path, max_length=10)
+  a_task = all_reviews(tmp_path, max_length=10)
   row = a_task.train[0]
   ids = [byte + 1 for byte in "A caf\u00e9.".encode()]
   assert row["inputs"].tolist() == [*ids, 0, 0]
@@ -44,7 +46,7 @@ def test_an_id_is_the_byte_plus_one_and_zero_pads(tmp_path):
 
 def test_the_task_is_as_in_the_benchmark(tmp_path):
   write_json_lines(tmp_path)
-  a_task = text.make_task(tmp_path)
+  a_task = all_reviews(tmp_path)
   assert (a_task.name, a_task.vocab_size) == ("text", 257)
   assert (a_task.num_classes, a_task.max_length) == (2, 1000)
   assert not a_task.is_pair
@@ -52,9 +54,70 @@ def test_the_task_is_as_in_the_benchmark(tmp_path):
   assert (len(a_task.train), len(a_task.test)) == (3, 2)
 
 
+def write_reviews(folder, counts=(40, 25)):
+  """Different reviews, so many of each label."""
+  items = [
+    {"text": f"review {label} {i}", "label": label}
+    for label, count in enumerate(counts)
+    for i in range(count)
+  ]
+  for split in ("train", "test"):
+    lines = writers.json_lines(*items)
+    writers.write(folder / f"imdb_{split}.jsonl", lines)
+  return [item["text"] for item in items]
+
+
+def decoded(rows):
+  return [text.decode(row["inputs"]) for row in rows]
+
+
+def test_a_tenth_of_each_class_is_held_out_of_training(tmp_path):
+  texts = write_reviews(tmp_path)
+  a_task = text.make_task(tmp_path)
+  assert np.bincount(a_task.validation.labels).tolist() == [4, 2]
+  assert np.bincount(a_task.train.labels).tolist() == [36, 23]
+  train, held_out = decoded(a_task.train), decoded(a_task.validation)
+  assert sorted(train + held_out) == sorted(texts)
+  assert decoded(a_task.test) == texts
+  for rows in (a_task.train, a_task.validation):
+    assert [len(t) for t in decoded(rows)] == rows.lengths.tolist()
+    assert [row["label"] for row in rows] == rows.labels.tolist()
+
+
+def test_the_split_has_its_own_seed(tmp_path):
+  write_reviews(tmp_path)
+  first, same, other = (
+    decoded(text.make_task(tmp_path, split_seed=seed).validation)
+    for seed in (0, 0, 1)
+  )
+  assert first == same != other
+
+
+def test_a_small_set_holds_out_one_review_per_class(tmp_path):
+  write_reviews(tmp_path, (2, 3))
+  a_task = text.make_task(tmp_path)
+  assert a_task.validation.labels.tolist() == [0, 1]
+  assert a_task.train.labels.tolist() == [0, 1, 1]
+  write_reviews(tmp_path, (2, 1))
+  message = writers.error_of(text.make_task, tmp_path)
+  assert "imdb_train.jsonl: label 1 has 1 training review" in message
+
+
+@pytest.mark.parametrize(
+  ("settings", "message"),
+  [
+    ({"validation": "none"}, "validation='none' is not one of held_out, test"),
+    ({"validation": "test", "split_seed": 1}, "split_seed=1 has no effect"),
+  ],
+)
+def test_settings_that_make_no_split_are_refused(tmp_path, settings, message):
+  with pytest.raises(ValueError, match=message):
+    text.make_task(tmp_path, **settings)
+
+
 def test_decoding_gives_the_text_back(tmp_path):
   write_json_lines(tmp_path)
-  rows = text.make_task(tmp_path).train
+  rows = all_reviews(tmp_path).train
   assert [text.decode(row["inputs"]) for row in rows] == [
     item["text"] for item in TEXTS
   ]
@@ -69,7 +132,7 @@ def test_the_archive_is_read_in_the_order_of_its_names(tmp_path, place, prefix):
     tmp_path / place / "aclImdb_v1.tar.gz",
     {prefix + name: data for name, data in contents.items()},
   )
-  a_task = text.make_task(tmp_path)
+  a_task = all_reviews(tmp_path)
   assert a_task.train.labels.tolist() == [0, 0, 1, 1]
   inputs = a_task.test[3]["inputs"]
   assert bytes((inputs[inputs > 0] - 1).tolist()) == b"test pos 1 caf\xe9"
@@ -81,7 +144,7 @@ def test_the_archive_is_read_in_the_order_of_its_names(tmp_path, place, prefix):
 )
 def test_json_lines_may_be_packed(tmp_path, suffix, packer):
   write_json_lines(tmp_path / "imdb", suffix, packer)
-  assert text.make_task(tmp_path).train.labels.tolist() == [1, 0, 1]
+  assert all_reviews(tmp_path).train.labels.tolist() == [1, 0, 1]
 
 
 def test_prepared_folders_load_also_from_where_tfds_keeps_them(
@@ -95,7 +158,7 @@ def test_prepared_folders_load_also_from_where_tfds_keeps_them(
     {"train": TEXTS, "test": TEXTS[:1]},
   )
   for data_dir in (None, tmp_path, tmp_path / "imdb_reviews", folder):
-    a_task = text.make_task(data_dir)
+    a_task = all_reviews(data_dir)
     assert a_task.train.labels.tolist() == [1, 0, 1]
     assert text.decode(a_task.train[2]["inputs"]) == "C\nc"
     assert len(a_task.test) == 1
@@ -171,7 +234,7 @@ def test_an_archive_never_reaches_outside_of_itself(tmp_path):
   contents = {"../aclImdb/train/pos/5_9.txt": b"x", "/evil.txt": b"x"}
   path.parent.mkdir()
   writers.write_archive(path, contents | writers.imdb_contents())
-  assert len(text.make_task(path.parent).train) == 4
+  assert len(all_reviews(path.parent).train) == 4
   assert [p for p in tmp_path.rglob("*") if p.is_file()] == [path]
 
 
@@ -196,8 +259,8 @@ def test_an_archive_packed_after_truncation_is_an_error(tmp_path):
 def test_a_damaged_archive_loads_right_or_not_at_all(tmp_path):
   path = tmp_path / "aclImdb_v1.tar.gz"
   writers.write_archive(path, writers.imdb_contents())
-  whole = text.make_task(tmp_path).train[0]["inputs"]
-  load = functools.partial(text.make_task, tmp_path)
+  whole = all_reviews(tmp_path).train[0]["inputs"]
+  load = functools.partial(all_reviews, tmp_path)
   for a_task in writers.load_damaged(path, 40, load)[0]:
     np.testing.assert_array_equal(a_task.train[0]["inputs"], whole)
     assert (len(a_task.train), len(a_task.test)) == (4, 4)
@@ -208,7 +271,7 @@ def test_damaged_json_lines_raise_nothing_but_data_errors(tmp_path, suffix):
   packer = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress}[suffix]
   write_json_lines(tmp_path, suffix, packer)
   path = tmp_path / f"imdb_train.jsonl{suffix}"
-  load = functools.partial(text.make_task, tmp_path)
+  load = functools.partial(all_reviews, tmp_path)
   tasks, failures = writers.load_damaged(path, 40, load)
   assert failures
   assert {len(a_task.train) for a_task in tasks} <= (
@@ -219,6 +282,10 @@ def test_damaged_json_lines_raise_nothing_but_data_errors(tmp_path, suffix):
 @writers.REAL
 def test_the_real_reviews_are_complete_and_balanced():
   a_task = text.make_task(pathlib.Path(os.environ["NAM_DATA_DIR"]))
-  for rows in (a_task.train, a_task.test):
-    assert np.bincount(rows.labels).tolist() == [12_500, 12_500]
+  for rows, count in (
+    (a_task.train, 11_250),
+    (a_task.validation, 1250),
+    (a_task.test, 12_500),
+  ):
+    assert np.bincount(rows.labels).tolist() == [count, count]
     assert 0.4 < (rows.lengths > 1000).mean() < 0.55

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from nam_jax import training
+from nam_jax.layers import nam_attention, presets
 from nam_jax.models import attentions
-from tests import linen_tools
+from tests import agreement, linen_tools
+from tests.reference import attention_layers
+from tests.reference import nam_attention as reference
 
 TEXT = {
   "emb_dim": 256,
@@ -78,6 +81,14 @@ OPTIONS = {
   "reformer": {"chunk_len": 4, "n_buckets": 2},
   "tlb": {"block_size": 4, "num_state_tokens": 3},
 }
+# Those that are settings of `NAMAttention`.
+MEMORIES = {
+  "nam": {},
+  "nam_causal": {"mode": "causal"},
+  "nam_erase": presets.PRESETS["nam"],
+  **presets.BOTH_WAYS,
+  **{n: fields for n, fields in presets.PRESETS.items() if n != "nam"},
+}
 
 
 def make(attention, is_pair=False, max_len=12, options=None, **sizes):
@@ -95,7 +106,7 @@ def make(attention, is_pair=False, max_len=12, options=None, **sizes):
 
 def make_layer(attention, **sizes):
   """The attention alone; of a latent kind, the encoder."""
-  size = attentions.Size(**TINY, max_len=12, **sizes)
+  size = attentions.Size(**(TINY | sizes), max_len=12)
   kind = attentions.KINDS[attention]
   made = kind.make(size, **OPTIONS.get(attention, {}))
   return made if kind.latent else made()
@@ -184,6 +195,30 @@ def test_padding_of_a_layer_can_hold_anything(attention):
     linen_tools.close(learn(params, padded, mask), expected)
 
 
+# One head is an odd number: each of two directions gets one.
+@pytest.mark.parametrize("attention", MEMORIES)
+def test_a_memory_equals_its_twin(attention):
+  layer = make_layer(attention, num_heads=1)
+  heads = 2 if attention in presets.BOTH_WAYS else 1
+  fields = MEMORIES[attention]
+  twin = nam_attention.NAMAttention(heads, qkv_dim=8, **fields)
+  x, mask = attention_layers.tokens(12)
+  params = attention_layers.params_of(layer)
+  expected = reference.outputs(twin, params["params"], x, mask)
+  actual = attention_layers.apply(layer)(params, x, mask=mask)
+  agreement.assert_agree(actual[mask], expected[mask], 1e-5)
+
+
+@pytest.mark.parametrize("attention", attentions.KINDS)
+def test_every_kind_classifies_as_the_benchmark_does(attention):
+  model = make(attention, compat=True)
+  inputs = jnp.zeros((3, 12), jnp.int32)
+  (logits, _) = jax.eval_shape(
+    model.init_with_output, jax.random.key(0), inputs, inputs == 0
+  )
+  assert logits.shape == (3, 3)
+
+
 @pytest.mark.parametrize("shape", [(0, 12), (2, 0)])
 @pytest.mark.parametrize("attention", attentions.KINDS)
 def test_an_empty_batch_or_sequence_is_no_error(attention, shape):
@@ -207,10 +242,20 @@ def test_no_token_can_be_pooled_from_none():
 
 @pytest.mark.parametrize("pool", ["CLS", "MEAN", "SUM"])
 @pytest.mark.parametrize(
-  "attention", ["softmax", "linear", "nam", "nam_causal", "nam_erase"]
+  ("attention", "merge"),
+  [
+    ("softmax", ()),
+    ("linear", ()),
+    ("nam", ()),
+    ("nam_causal", ()),
+    ("nam_erase", ()),
+    ("nam_full", ()),
+    ("nam", (3,)),
+    ("nam_causal", (3,)),
+  ],
 )
-def test_padding_changes_nothing(attention, pool):
-  model = make(attention, classifier_pool=pool, num_layers=1)
+def test_padding_changes_nothing(attention, merge, pool):
+  model = make(attention, classifier_pool=pool, num_layers=1, merge=merge)
   inputs, mask = tokens(2, 12, length=7)
   variables = linen_tools.random_params(model, inputs, mask)
   apply = linen_tools.compiled(model.apply)
@@ -222,10 +267,21 @@ def test_padding_changes_nothing(attention, pool):
     )
 
 
-@pytest.mark.parametrize("attention", ["nam_causal", "nam_erase"])
+@pytest.mark.parametrize(
+  ("attention", "merge"),
+  [
+    ("nam_causal", ()),
+    ("nam_erase", ()),
+    ("gated_deltanet2", ()),
+    ("nam_causal", (2, 3)),
+    ("nam_decay", ()),  # in both directions
+  ],
+)
 @pytest.mark.parametrize("is_pair", [False, True], ids=["one", "pair"])
-def test_a_causal_kind_pools_where_all_tokens_were_seen(attention, is_pair):
-  model = make(attention, is_pair, mlp_dim=32)
+def test_a_memory_is_pooled_where_all_tokens_were_seen(
+  attention, merge, is_pair
+):
+  model = make(attention, is_pair, mlp_dim=32, merge=merge)
   inputs, mask = tokens(*((2, 2, 12) if is_pair else (2, 12)), length=7)
   variables = linen_tools.random_params(model, inputs, mask)
   apply = linen_tools.compiled(model.apply)
@@ -244,6 +300,8 @@ def test_a_causal_kind_pools_where_all_tokens_were_seen(attention, is_pair):
     ("softmax", False, True),
     ("linear", True, True),
     ("nam", True, True),
+    ("nam_full", True, False),
+    ("nam_full", False, True),
   ],
 )
 def test_compat_takes_black_pixels_for_padding(attention, compat, is_read):
@@ -306,6 +364,16 @@ def test_compat_lets_padding_attend_from_what_it_holds(attention, compat):
       {"attention": "performer", "options": {"attention_fn_cls": "x"}},
       "attention_fn_cls='x' is not one of generalized, softmax",
     ),
+    ({"norm": "rms"}, "norm='rms' is not one of layer, batch"),
+    ({"merge": (2,)}, r"merge=\(2,\) must have one number"),
+    (
+      {"attention": "nam_full", "options": {"bidirectional": False}},
+      "bidirectional is no option: choose another attention",
+    ),
+    ({"options": {"mode": "causal"}}, "mode is no option"),
+    ({"attention": "tlb", "norm": "batch"}, "norm needs the blocks of a Tr"),
+    ({"attention": "tlb", "gated_mlp": True}, "gated_mlp needs the blocks"),
+    ({"attention": "tlb", "merge": (2, 1)}, "merge needs the blocks"),
   ],
 )
 def test_a_wrong_name_is_answered_with_the_known_ones(change, message):
@@ -318,6 +386,29 @@ def test_an_unknown_option_is_an_error():
     make("local", options={"windows": 3})
   with pytest.raises(TypeError, match="num_head"):
     make("softmax", num_head=3)
+
+
+def test_options_are_fields_of_the_memory():
+  size = attentions.Size(**TINY, max_len=12)
+  layer = attentions.KINDS["nam_full"].make(size, max_erase=2, decay="head")()
+  assert (layer.max_erase, layer.decay, layer.bidirectional) == (2, "head", 1)
+
+
+def test_the_style_of_the_blocks_arrives():
+  sizes = {"norm": "batch", "gated_mlp": True, "merge": (1, 2)}
+  model = make("softmax", classifier_pool="MEAN", **sizes)
+  inputs, mask = tokens(2, 12)
+  shapes = jax.eval_shape(model.init, jax.random.key(0), inputs, mask)
+  encoder = shapes["params"]["tokens"]["encoder"]
+  assert set(encoder) == {
+    "encoderblock_0",
+    "merge_1",
+    "encoderblock_1",
+    "encoder_norm",
+  }
+  block = encoder["encoderblock_1"]
+  assert block["MLP_0"]["Dense_0"]["kernel"].shape == (8, 16)
+  assert "BatchNorm_0" in block
 
 
 def test_sizes_have_the_names_of_the_benchmark():

@@ -1,11 +1,14 @@
-"""BatchNorm between the pooled tokens and the head, by hand."""
+"""Pooling, and BatchNorm between the pooled tokens and the head, by hand."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from flax import linen as nn
 
+from nam_jax.layers import merging
 from nam_jax.models.classifier import Classifier, TokenEncoder
+from tests import linen_tools
 from tests.agreement import Random, assert_agree
 
 WIDTH = 6
@@ -17,6 +20,14 @@ class Same(nn.Module):
   @nn.compact
   def __call__(self, x, *, mask=None, train=False):
     return x
+
+
+class Merge(nn.Module):
+  """An encoder that merges three tokens into one."""
+
+  @nn.compact
+  def __call__(self, x, *, mask=None, train=False):
+    return merging.MergeTokens(3, name="merge")(x, mask)[0]
 
 
 def ids():
@@ -70,3 +81,35 @@ def test_without_it_there_is_nothing_between_pool_and_head():
   pooled = table[inputs].mean(axis=1)
   expected = head(variables["params"], pooled)
   assert_agree(model.apply(variables, inputs, mask), expected, 1e-5)
+
+
+@pytest.mark.parametrize(
+  ("pool", "causal"),
+  [("MEAN", False), ("SUM", False), ("CLS", False), ("CLS", True)],
+)
+def test_merged_tokens_are_pooled(pool, causal):
+  tokens = TokenEncoder(20, WIDTH, Merge(), pool=pool, causal=causal, merged=3)
+  lengths, inputs = (7, 2, 4, 0), np.asarray(ids())
+  mask = np.arange(7)[None] < np.array(lengths)[:, None]
+  variables = linen_tools.random_params(tokens, inputs, mask)
+  params = jax.tree.map(np.float64, variables["params"])
+  layer = params["encoder"]["merge"]["Dense_0"]
+
+  def pooled(row):
+    """From the real tokens of one row."""
+    if pool == "CLS":
+      row = np.concatenate([row, params["cls"][0]][:: 1 if causal else -1])
+    runs = [row[i : i + 3] for i in range(0, len(row), 3)]
+    runs = [np.pad(run, ((0, 3 - len(run)), (0, 0))).ravel() for run in runs]
+    y = np.stack(runs or [np.zeros(3 * WIDTH)]) @ layer["kernel"]
+    y = y + layer["bias"] if runs else 0 * y  # no token, a mean of zero
+    if pool == "CLS":
+      return y[-1 if causal else 0]
+    return y.mean(axis=0) if pool == "MEAN" else y.sum(axis=0)
+
+  table = params["embedding"]["embedding"]
+  expected = [
+    pooled(table[row[:n]]) for row, n in zip(inputs, lengths, strict=True)
+  ]
+  actual = linen_tools.compiled(tokens.apply)(variables, inputs, mask)
+  assert_agree(actual, np.stack(expected), 1e-5)

@@ -1,5 +1,7 @@
 """Which rows make up a batch: every row once per epoch, copies at the end."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -25,3 +27,32 @@ def test_rows_in_order_are_filled_up_with_the_last_one():
   assert list(row_order.in_order(0, 3)) == []
   with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
     list(row_order.in_order(5, 0))
+
+
+@pytest.mark.parametrize("length", [5, 64, 450])
+def test_rows_of_similar_length_come_once_an_epoch(length):
+  size, seed = 8, 3
+  lengths = np.random.default_rng(0).integers(1, 400, length)
+  steps = range(3 * length)
+  take = functools.partial(row_order.of_similar_length, lengths, size, seed)
+  batches = [take(step) for step in steps]
+  epochs = np.concatenate(batches).reshape(3 * size, length)
+  assert (np.sort(epochs, axis=1) == np.arange(length)).all()
+  np.testing.assert_array_equal(take(steps[-1]), batches[-1])
+  same, other = (
+    [row_order.of_similar_length(lengths, size, s, t).tolist() for t in steps]
+    for s in (seed, 4)
+  )
+  assert same == [batch.tolist() for batch in batches] != other
+
+
+def test_batches_are_of_similar_length_but_not_in_order_of_length():
+  lengths = np.random.default_rng(0).integers(1, 1000, 4000)
+  batches = [
+    lengths[row_order.of_similar_length(lengths, 8, 0, step)]
+    for step in range(50)
+  ]
+  spread = [batch.max() - batch.min() for batch in batches]
+  assert np.mean(spread) < 30
+  longest = [batch.max() for batch in batches]
+  assert abs(np.corrcoef(longest, np.arange(50))[0, 1]) < 0.4
