@@ -25,7 +25,7 @@ class Table(NamedTuple):
   names: Mapping[str, Iterable[str]]  # all that there are, as in `script`
   kind: str  # what a row is: "model"
   rows: Sequence[str]  # by default
-  tasks: Sequence[str]  # by default
+  tasks: Sequence[str]  # by default; none: those that have data
   config: Callable[[str, str], str]  # task, row -> config file and argument
   read_tasks: Sequence[str] = ()  # those that need --data_dir
 
@@ -48,7 +48,8 @@ def make_parser(table: Table, usage: str) -> argparse.ArgumentParser:
   parser = tool.make_parser(script.with_names(usage, table.names))
   add = parser.add_argument
   add("--folder", type=Path, default=Path(table.folder), help="of all runs")
-  add("--tasks", type=_names, default=table.tasks, help="what to learn")
+  tasks = "what to learn" + " (default: what has data)" * (not table.tasks)
+  add("--tasks", type=_names, default=table.tasks or None, help=tasks)
   add(f"--{table.kind}s", type=_names, default=table.rows, help="of the rows")
   preset, *_ = table.names["presets"]
   add("--preset", default=preset, help="of all runs")
@@ -74,7 +75,7 @@ def parse(
   options, options.extra = parser.parse_known_args(argv)
   options.rows = getattr(options, f"{table.kind}s")
   for kind, given in (("task", options.tasks), (table.kind, options.rows)):
-    for name in given:
+    for name in given or ():
       if name not in (known := table.names[f"{kind}s"]):
         parser.error(spelling.unknown(kind, name, known))
   if options.jobs < 1:

@@ -25,8 +25,8 @@ _FLAGS = {
   "data_dir": "folder with the data; without it, listops generates its own,"
   " and text and image are read where TFDS keeps its data",
   "attention": "instead of the config's attention",
-  "time_only": "do not train; time updates and evaluations for so many seconds"
-  " and write pace.json into --workdir",
+  "time_only": "do not train; time updates for so many seconds, time an"
+  " evaluation, and write pace.json into --workdir",
 }
 # Perplexity is capped here, as in the benchmark.
 _LARGEST_PERPLEXITY = 1e4

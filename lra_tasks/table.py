@@ -42,7 +42,6 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
   add(
     "--best_seeds",
     type=tables.numbers,
-    default=[],
     help=f"further seeds for the {_BEST} rows that are best in validation",
   )
   add("--pictures", type=Path, help="folder to draw lra_TASK.png in")
@@ -80,7 +79,7 @@ def _command(parser, options):
     value = getattr(options, name)
     if value != parser.get_default(name):
       is_list = isinstance(value, list)
-      text = ",".join(map(str, value)) if is_list else f"{value}"
+      text = ",".join(map(str, value)) if is_list else str(value)
       words.append(f"--{name}={text}")
   return " ".join([*words, *["--data_dir=DIR"] * bool(options.data_dir)])
 
@@ -126,7 +125,7 @@ def _train(options):
   failed += tables.complete(TABLE, runs, options.jobs)
   runs = [
     _run(options, task, row, seed, flags[task, row])
-    for seed, task in itertools.product(options.best_seeds, options.tasks)
+    for seed, task in itertools.product(_more_seeds(options), options.tasks)
     for row in _best(options, task)
     if (task, row) in flags
   ]
@@ -172,8 +171,12 @@ def _config(options, task, row):
   return config
 
 
+def _more_seeds(options):
+  return [s for s in options.best_seeds or () if s not in options.seeds]
+
+
 def _seeds(options):
-  return dict.fromkeys([*options.seeds, *options.best_seeds])
+  return [*options.seeds, *_more_seeds(options)]
 
 
 def _results(options, task, row):
@@ -217,7 +220,7 @@ def _show(options, task, command):
 def _title(options, task):
   share = "as many updates as the preset says"
   if options.minutes:
-    share = f"{options.minutes:g} minutes of training for every run"
+    share = f"{options.minutes:g} min of training for every run"
   elif options.steps:
     share = f"{options.steps:,} updates for every run"
   return f"{task}, preset {options.preset}, {share}"

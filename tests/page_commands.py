@@ -19,6 +19,7 @@ import pytest
 
 from algorithmic import data
 from command_line import script, tables
+from lra_tasks import run as lra_run
 from nam_jax import training
 from tests import project_tree
 
@@ -193,9 +194,9 @@ def shortened():
     patch.setattr(tables, "subprocess", types.SimpleNamespace(run=_here))
     for name, split in data.SPLITS.items():
       patch.setitem(data.SPLITS, name, split._replace(size=8))
-    for name in ("fit", "load"):
-      function = getattr(training, name)
-      patch.setattr(training, name, unless_real(function))
+    slow = ((training, "fit"), (training, "load"), (lra_run, "measure_pace"))
+    for module, name in slow:
+      patch.setattr(module, name, unless_real(getattr(module, name)))
     yield
 
 

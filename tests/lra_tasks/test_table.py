@@ -259,7 +259,7 @@ def test_what_is_recorded_is_a_table_of_the_pages(tmp_path):
   text = docs_tables.as_markdown(found, "lra_listops")
   assert "| nam | 25.00 | 24.00 | 1,000 |" in text
   assert "| 0 | 36.1 |" in text
-  assert "20 minutes of training" in text
+  assert "20 min of training" in text
 
 
 def test_default_rows_exist_and_published_numbers_are_complete():
