@@ -18,9 +18,8 @@ from flax import linen as nn
 
 from command_line import machine, script
 from lra_tasks import config as config_lib
-from lra_tasks import effort
+from lra_tasks import effort, trimming
 from lra_tasks import registry as tasks
-from lra_tasks import trimming
 from lra_tasks.config import LRAConfig
 from lra_tasks.rows import SomeRows
 from lra_tasks.task import Task

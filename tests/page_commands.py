@@ -40,6 +40,7 @@ SIZES = {
   "qkv_dim": 8,
   "mlp_dim": 8,
   "num_layers": 1,
+  "merge": (4,),
   "readout_dim": 4,
   "state_features": 2,
   "tape_length": 8,
@@ -104,7 +105,7 @@ def lra(words: Words) -> list[str]:
   if "/lra_benchmarks/" in option(words, "--config", ""):
     return list(words)
   config = load_config(words, "configs/lra/listops.py:nam,cpu")
-  rows = ("num_train=16", "num_validation=4", "num_test=4")
+  rows = ("num_train=16", "num_validation=4", "num_test=4", "min_length=10")
   data = rows if config.task == "listops" else ()
   if config.task != "image":
     data = (*data, "max_length=32")

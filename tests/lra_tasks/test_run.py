@@ -105,7 +105,7 @@ def listops(tmp_path_factory):
   with pytest.MonkeyPatch.context() as patch:
     patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     arguments = (
-      f"--config={CONFIGS}/listops.py:nam_erase,cpu",
+      f"--config={CONFIGS}/listops.py:nam_erase,plain",
       f"--model_dir={folder / 'run'}",
       *TINY,
       *TINY_MODEL,
@@ -318,7 +318,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
   monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
   with pytest.raises(training.UserError, match=message) as error:
     run(
-      f"--config={CONFIGS}/listops.py:nam,cpu",
+      f"--config={CONFIGS}/listops.py:nam,plain",
       f"--model_dir={tmp_path / 'run'}",
       *(() if arguments[0].startswith("--data_dir") else TINY_LISTOPS),
       *arguments,

@@ -123,9 +123,9 @@ def test_missing_runs_are_made_with_the_data_they_need(
 
 def test_a_number_of_steps_is_part_of_command_and_folder(tmp_path, commands):
   options = ("--tasks=listops", "--attentions=nam", "--steps=1200")
-  call(tmp_path, *options, "--config.warmup_steps=7")
+  call(tmp_path, *options, "--preset=plain", "--config.warmup_steps=7")
   assert commands[0][2:] == [
-    f"--workdir={tmp_path}/listops-nam-cpu-1200steps-0",
+    f"--workdir={tmp_path}/listops-nam-plain-1200steps-0",
     "--config.num_steps=1200",
     "--config.warmup_steps=14",
     "--config.log_every=120",
