@@ -40,7 +40,7 @@ SIZES = {
   "qkv_dim": 8,
   "mlp_dim": 8,
   "num_layers": 1,
-  "merge": (4,),
+  "merge": (1,),
   "readout_dim": 4,
   "state_features": 2,
   "tape_length": 8,
