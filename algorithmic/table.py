@@ -1,5 +1,6 @@
 """The table of results, ours next to the paper's Table 1."""
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,16 +21,40 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
     tuple(paper.ACCURACY),
     paper.TASKS,
     _config,
-    _ours,
-    _papers,
   )
-  return tables.main(table, argv, usage)
+  options = tables.parse(table, tables.make_parser(table, usage), argv)
+  cells = itertools.product(options.seeds, options.tasks, options.models)
+  runs = {
+    (seed, task, model): tables.make_run(table, options, task, model, seed)
+    for seed, task, model in cells
+  }
+  failed = 0
+  if not options.show:
+    failed = tables.complete(table, runs.values(), options.jobs)
+  texts = [["model", *options.tasks]]
+  for model in options.models:
+    texts.append([model])
+    for task in options.tasks:
+      found = [runs[seed, task, model].results() for seed in options.seeds]
+      texts[-1].append(_cell(task, model, found))
+  print(tables.as_text(texts, options.markdown))
+  return int(failed > 0)
 
 
 def _config(task, model):
   if (_CONFIGS / f"{task}.py").exists():
     return f"{_CONFIGS}/{task}.py:{model}"
   return f"{_CONFIGS}/task.py:{task},{model}"
+
+
+def _cell(task, model, found):
+  """Ours and the paper's; `found` has None for runs that are not finished."""
+  finished = [results for results in found if results]
+  text = _ours(finished) if finished else "-"
+  if finished and len(found) > 1:
+    text += f" x{len(finished)}"
+  papers = _papers(task, model)
+  return f"{text} ({papers})" if papers else text
 
 
 def _ours(runs):

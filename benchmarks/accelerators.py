@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-from benchmarks import flags, programs, record, targets
-from command_line import tables, tool
+from benchmarks import flags, programs, targets
+from command_line import record, tables, tool
 
 _ROOT = Path(__file__).resolve().parents[1]
 _HEADER = ("target", "program", "task", "loops", "operations")

@@ -29,11 +29,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import flags, goals, record, report, rules
+from benchmarks import flags, goals, report, rules
 from benchmarks.candidate import Result
 from benchmarks.goals import Goal
 from benchmarks.rules import PLAIN, RULES, SHAPES, Shape
-from command_line import tables, tool
+from command_line import record, tables, tool
 from nam_jax.training import host_memory
 
 PEER = "jax-linear-attention"

@@ -1,72 +1,134 @@
-"""Tables of results next to the paper's, and the runs that fill them."""
+"""Tables of results, and the runs that fill them."""
 
+import argparse
 import functools
-import itertools
 import json
+import queue
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from command_line import script, tool
+from command_line import machine, script, tool
+from nam_jax import spelling
 
 _ROOT = Path(__file__).resolve().parents[1]
 
 
 class Table(NamedTuple):
-  """The runs of a table, and what a cell shows of them."""
+  """The runs of a table."""
 
   script: str  # what trains a cell
   folder: str  # of all runs, by default
-  names: Mapping[str, Sequence[str]]  # all that there are, as in `script`
+  names: Mapping[str, Iterable[str]]  # all that there are, as in `script`
   kind: str  # what a row is: "model"
   rows: Sequence[str]  # by default
-  tasks: Sequence[str]  # of the columns, by default
+  tasks: Sequence[str]  # by default; none: those that have data
   config: Callable[[str, str], str]  # task, row -> config file and argument
-  ours: Callable[[list[dict[str, Any]]], str]  # results.json of all seeds
-  papers: Callable[[str, str], str]  # task, row
   read_tasks: Sequence[str] = ()  # those that need --data_dir
 
 
 class Run(NamedTuple):
-  """One training: a folder and the arguments that make it."""
+  """One process: a folder, the arguments that make it, and what it writes."""
 
   workdir: Path
   arguments: tuple[str, ...]
+  product: str = "results.json"
 
   def results(self) -> dict[str, Any] | None:
-    """The content of results.json; None if the run is not finished."""
-    file = self.workdir / "results.json"
+    """The content of the product; None if the run is not finished."""
+    file = self.workdir / self.product
     return json.loads(file.read_text()) if file.exists() else None
 
 
-def main(table: Table, argv: Sequence[str], usage: str) -> int:
-  """Runs what is missing and prints the table; returns 1 on failure."""
-  options, extra = _make_parser(table, usage).parse_known_args(argv)
-  rows = getattr(options, f"{table.kind}s")
-  runs = {
-    (seed, task, row): _run(table, options, seed, task, row, extra)
-    for seed, task, row in itertools.product(options.seeds, options.tasks, rows)
-  }
-  failed = 0
-  if not options.show:
-    with futures.ThreadPoolExecutor(options.jobs) as pool:
-      train = functools.partial(_train, _ROOT / table.script)
-      failed = sum(pool.map(train, runs.values()))
-  texts = [[table.kind, *options.tasks]]
-  for row in rows:
-    texts.append([row])
-    for task in options.tasks:
-      found = [runs[seed, task, row].results() for seed in options.seeds]
-      text = table.ours([f for f in found if f]) if any(found) else "-"
-      if any(found) and len(found) > 1:
-        text += f" x{len(found) - found.count(None)}"
-      papers = table.papers(task, row)
-      texts[-1].append(f"{text} ({papers})" if papers else text)
-  print(as_text(texts, options.markdown))
-  return int(failed > 0)
+def make_parser(table: Table, usage: str) -> argparse.ArgumentParser:
+  """The options that all tables have."""
+  parser = tool.make_parser(script.with_names(usage, table.names))
+  add = parser.add_argument
+  add("--folder", type=Path, default=Path(table.folder), help="of all runs")
+  tasks = "what to learn" + " (default: what has data)" * (not table.tasks)
+  add("--tasks", type=_names, default=table.tasks or None, help=tasks)
+  add(f"--{table.kind}s", type=_names, default=table.rows, help="of the rows")
+  preset, *_ = table.names["presets"]
+  add("--preset", default=preset, help="of all runs")
+  add("--seeds", "--seed", type=numbers, default=[0], help="0,1,2 for a mean")
+  add(
+    "--jobs",
+    type=int,
+    default=1,
+    help="runs at the same time; each has its own equal share of the cores if"
+    " the system can pin them, so that times compare",
+  )
+  add("--show", action="store_true", help="run nothing, print the table")
+  add("--markdown", action="store_true", help="print a Markdown table")
+  if table.read_tasks:
+    add("--data_dir", type=Path, help="folder with the data of all tasks")
+  return parser
+
+
+def parse(
+  table: Table, parser: argparse.ArgumentParser, argv: Sequence[str]
+) -> argparse.Namespace:
+  """The options; `rows` has those of the table, `extra` goes to the script."""
+  options, options.extra = parser.parse_known_args(argv)
+  options.rows = getattr(options, f"{table.kind}s")
+  for kind, given in (("task", options.tasks), (table.kind, options.rows)):
+    for name in given or ():
+      if name not in (known := table.names[f"{kind}s"]):
+        parser.error(spelling.unknown(kind, name, known))
+  if options.jobs < 1:
+    parser.error(f"--jobs={options.jobs} must be at least 1")
+  return options
+
+
+def make_run(
+  table: Table,
+  options: argparse.Namespace,
+  task: str,
+  row: str,
+  seed: int,
+  effort: str = "",
+  more: Sequence[str] = (),
+) -> Run:
+  """The run of one cell and seed.
+
+  Args:
+    table: the runs of the table.
+    options: from `parse`.
+    task: one of the table's.
+    row: one of the table's.
+    seed: of the run.
+    effort: becomes part of the folder's name.
+    more: arguments, which those in options.extra override.
+  """
+  words = [task, row, options.preset, effort, str(seed)]
+  workdir = options.folder / "-".join(word for word in words if word)
+  arguments = [
+    f"--config={_ROOT / table.config(task, row)},{options.preset}",
+    f"--config.seed={seed}",
+    f"--workdir={workdir}",
+    *more,
+    *options.extra,
+  ]
+  if task in table.read_tasks and options.data_dir:
+    arguments.append(f"--data_dir={options.data_dir}")
+  return Run(workdir, tuple(arguments))
+
+
+def complete(table: Table, runs: Iterable[Run], jobs: int) -> int:
+  """Runs what is not finished, `jobs` at a time; returns how many failed."""
+  cores = machine.cores()
+  share = len(cores) // jobs if jobs > 1 else 0
+  shares = queue.SimpleQueue()
+  for i in range(jobs):
+    shares.put(cores[i * share : (i + 1) * share])
+  with futures.ThreadPoolExecutor(
+    jobs, initializer=lambda: machine.pin(shares.get())
+  ) as pool:
+    start = functools.partial(_start, _ROOT / table.script)
+    return sum(status != 0 for status in pool.map(start, runs))
 
 
 def as_text(rows: Sequence[Sequence[str]], markdown: bool) -> str:
@@ -82,44 +144,16 @@ def as_text(rows: Sequence[Sequence[str]], markdown: bool) -> str:
   return "\n".join(f"| {' | '.join(row)} |" for row in padded)
 
 
-def _make_parser(table, usage):
-  parser = tool.make_parser(script.with_names(usage, table.names))
-  add = parser.add_argument
-  add("--folder", type=Path, default=Path(table.folder), help="of all runs")
-  add("--tasks", type=_names, default=table.tasks, help="of the columns")
-  add(f"--{table.kind}s", type=_names, default=table.rows, help="of the rows")
-  add("--preset", default=table.names["presets"][0], help="of all runs")
-  add("--seeds", "--seed", type=_numbers, default=[0], help="0,1,2 for a mean")
-  add("--jobs", type=int, default=1, help="runs at the same time")
-  add("--show", action="store_true", help="run nothing, print the table")
-  add("--markdown", action="store_true", help="print a Markdown table")
-  if table.read_tasks:
-    add("--data_dir", type=Path, help="folder with the data of all tasks")
-  return parser
+def numbers(text: str) -> list[int]:
+  """Parses "0,1,2"."""
+  return [int(number) for number in text.split(",")]
 
 
 def _names(text):
   return text.split(",")
 
 
-def _numbers(text):
-  return [int(number) for number in text.split(",")]
-
-
-def _run(table, options, seed, task, row, extra):
-  workdir = options.folder / f"{task}-{row}-{options.preset}-{seed}"
-  arguments = [
-    f"--config={_ROOT / table.config(task, row)},{options.preset}",
-    f"--config.seed={seed}",
-    f"--workdir={workdir}",
-    *extra,
-  ]
-  if task in table.read_tasks and options.data_dir:
-    arguments.append(f"--data_dir={options.data_dir}")
-  return Run(workdir, tuple(arguments))
-
-
-def _train(program, run):
+def _start(program, run):
   """Runs it with a log next to its folder; returns the exit status."""
   if run.results():
     return 0
@@ -127,6 +161,7 @@ def _train(program, run):
   log = run.workdir.with_name(run.workdir.name + ".log")
   print(f"{run.workdir.name} started, see {log}", flush=True)
   with log.open("a") as file:
+    # A process starts on the cores of the thread that starts it.
     status = subprocess.run(
       [sys.executable, program, *run.arguments], stdout=file, stderr=file
     ).returncode

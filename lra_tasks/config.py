@@ -25,6 +25,8 @@ _FLAGS = {
   "data_dir": "folder with the data; without it, listops generates its own,"
   " and text and image are read where TFDS keeps its data",
   "attention": "instead of the config's attention",
+  "time_only": "do not train; time updates for so many seconds, time an"
+  " evaluation, and write pace.json into --workdir",
 }
 # Perplexity is capped here, as in the benchmark.
 _LARGEST_PERPLEXITY = 1e4
@@ -115,6 +117,10 @@ def read(
   file = script.config_file(argv, DEFAULT)
   upstream.make_importable(file)
   values, fields = script.read(argv, usage, DEFAULT, NAMES, _FLAGS)
+  if values.time_only and not _is_positive(values.time_only):
+    raise training.UserError(
+      f"--time_only={values.time_only} is not a number of seconds"
+    )
   name, notices = values.task_name, []
   if upstream.is_upstream(fields):
     name = name or upstream.task_of(file)
@@ -134,3 +140,10 @@ def read(
 def perplexity(loss: float) -> float:
   """exp(loss), at most 10,000."""
   return min(math.exp(min(loss, 100.0)), _LARGEST_PERPLEXITY)
+
+
+def _is_positive(text):
+  try:
+    return 0 < float(text) < math.inf
+  except ValueError:
+    return False

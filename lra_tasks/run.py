@@ -5,6 +5,7 @@ on the validation rows is reported too.
 """
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,16 +16,17 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from command_line import script
+from command_line import machine, script
 from lra_tasks import config as config_lib
+from lra_tasks import effort, trimming
 from lra_tasks import registry as tasks
-from lra_tasks import trimming
 from lra_tasks.config import LRAConfig
 from lra_tasks.rows import SomeRows
 from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.models import attentions as models
-from nam_jax.training import classification, run_dir
+from nam_jax.training import classification, run_dir, whole_files
+from nam_jax.training import state as state_lib
 from nam_jax.training.step import EvalStep
 
 
@@ -52,8 +54,14 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
     for notice in notices:
       print(f"notice: {notice}")
   experiment = make_experiment(config, flags.workdir, flags.data_dir)
+  if flags.time_only:
+    pace = measure_pace(experiment, float(flags.time_only))
+    experiment.workdir.mkdir(parents=True, exist_ok=True)
+    whole_files.write_json(experiment.workdir / "pace.json", pace._asdict())
+    return
   fitted = load(experiment) if flags.test_only else train(experiment)
-  results = measure(experiment, fitted)
+  peak = None if flags.test_only else machine.peak_memory()
+  results = measure(experiment, fitted) | {"peak_memory_bytes": peak}
   training.write_results(experiment.workdir, results)
   if training.is_main():
     print(show(results))
@@ -96,28 +104,42 @@ def for_task(config: LRAConfig, task: Task, workdir: str = "") -> Experiment:
 
 def train(experiment: Experiment) -> training.FitResult:
   """Trains, or continues training, until `num_steps`."""
-  config, source = experiment.config, experiment.task.train
-  rows = experiment.task.validation
-  if config.num_eval_batches:
-    order = np.random.default_rng(config.seed).permutation(len(rows))
-    size = config.eval_batch_size or config.batch_size
-    rows = SomeRows(rows, order[: config.num_eval_batches * size])
-  if config.trim:
-    source = trimming.batch_fn(
-      source,
-      experiment.task.max_length,
-      config.batch_size,
-      config.seed,
-      config.trim,
-    )
+  rows = _validation_rows(experiment)
   return training.fit(
-    config,
+    experiment.config,
     experiment.workdir,
     experiment.init_fn,
     classification.make_loss_fn(experiment.model),
-    source,
+    _training_data(experiment),
     lambda state: _evaluate(experiment, state, rows),
   )
+
+
+def measure_pace(experiment: Experiment, seconds: float) -> effort.Pace:
+  """Times updates for so many seconds, and one evaluation in training."""
+  config = experiment.config
+  optimizer = training.make_optimizer(config)
+  loss_fn = classification.make_loss_fn(experiment.model)
+  train_step = training.make_train_step(loss_fn, optimizer, config)
+  state = state_lib.create(experiment.init_fn, optimizer, config.seed)
+
+  def update(batch):
+    nonlocal state
+    state, metrics = train_step(state, training.place(batch))
+    jax.block_until_ready(metrics)
+
+  def evaluate(batch):
+    jax.block_until_ready(experiment.eval_step(state, training.place(batch)))
+
+  batches = training.train_batches(
+    _training_data(experiment), config.batch_size, config.seed, start_step=0
+  )
+  step_seconds = effort.mean_seconds(update, batches, seconds)
+  rows = _validation_rows(experiment)
+  batches = _eval_batches(experiment, rows)
+  batch_seconds = effort.mean_seconds(evaluate, batches, math.inf)
+  count = -(-len(rows) // _eval_batch_size(experiment))
+  return effort.Pace(step_seconds, count * batch_seconds)
 
 
 def load(experiment: Experiment) -> training.FitResult:
@@ -134,7 +156,7 @@ def measure(
   experiment: Experiment, fitted: training.FitResult
 ) -> dict[str, Any]:
   """Tests the last and the best state: the content of results.json."""
-  config = experiment.config
+  config, task = experiment.config, experiment.task
   last = _tested(experiment, fitted.state)
   is_last = int(fitted.best.step) == last["step"]
   best = last if is_last else _tested(experiment, fitted.best)
@@ -147,9 +169,12 @@ def measure(
     "parameters": training.parameter_count(fitted.state.params),
     "last": last,
     "best": best,
+    "validation_accuracy": _validated(fitted.history, best["step"]),
+    "validation_is_test": task.validation is task.test,
     "steps_per_second": _median(fitted.history, "steps_per_second"),
     "input_wait": _median(fitted.history, "input_wait"),
     "wall_seconds": fitted.seconds,
+    "machine": machine.about(),
   }
 
 
@@ -169,15 +194,43 @@ def show(results: dict[str, Any]) -> str:
   return "\n".join(lines)
 
 
+def _training_data(experiment):
+  config, rows = experiment.config, experiment.task.train
+  if not config.trim:
+    return rows
+  return trimming.batch_fn(
+    rows,
+    experiment.task.max_length,
+    config.batch_size,
+    config.seed,
+    config.trim,
+  )
+
+
+def _validation_rows(experiment):
+  """The rows that are evaluated in training: all, or a sample."""
+  config, rows = experiment.config, experiment.task.validation
+  if not config.num_eval_batches:
+    return rows
+  order = np.random.default_rng(config.seed).permutation(len(rows))
+  size = config.num_eval_batches * _eval_batch_size(experiment)
+  return SomeRows(rows, order[:size])
+
+
+def _eval_batch_size(experiment):
+  return experiment.config.eval_batch_size or experiment.config.batch_size
+
+
+def _eval_batches(experiment, rows):
+  config, size = experiment.config, _eval_batch_size(experiment)
+  if not config.trim:
+    return training.eval_batches(rows, size)
+  max_length = experiment.task.max_length
+  return trimming.eval_batches(rows, max_length, size, config.trim)
+
+
 def _evaluate(experiment, state, rows):
-  config = experiment.config
-  size = config.eval_batch_size or config.batch_size
-  if config.trim:
-    max_length = experiment.task.max_length
-    batches = trimming.eval_batches(rows, max_length, size, config.trim)
-  else:
-    batches = training.eval_batches(rows, size)
-  batches = map(training.place, batches)
+  batches = map(training.place, _eval_batches(experiment, rows))
   return training.mean_metrics(experiment.eval_step, state, batches)
 
 
@@ -185,6 +238,12 @@ def _tested(experiment, state):
   metrics = _evaluate(experiment, state, experiment.task.test)
   perplexity = config_lib.perplexity(metrics["loss"])
   return {"step": int(state.step), **metrics, "perplexity": perplexity}
+
+
+def _validated(history, step):
+  """The accuracy of the evaluation in training after this step."""
+  rows = (r for r in history if r["kind"] == "eval" and r["step"] == step)
+  return next((row["accuracy"] for row in rows), None)
 
 
 def _median(history, name):

@@ -1,11 +1,24 @@
 """Runs of train_lra.py, next to the paper's Table 3."""
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element
 
-from lra_tasks import paper, upstream
+from lra_tasks import paper, pictures, upstream
 from report import html
+from report import pictures as page_pictures
 from report.comparison import Comparison
-from report.run import Kind, command, duration, listed, number, percent
+from report.run import (
+  Kind,
+  Run,
+  by_config,
+  command,
+  duration,
+  listed,
+  number,
+  percent,
+)
 
 _HEADER = (
   *("task", "attention", "seeds", "accuracy\u00a0%", "paper"),
@@ -84,13 +97,42 @@ def _numbers(facts):
   return {"test accuracy (%)": (name, 100 * facts.accuracy, papers[0])}
 
 
+_TABLE = Comparison(
+  "Test accuracy after the last update", _HEADER, 3, _NOTE, _row, _numbers
+)
+
+
+def show(runs: Sequence[Run]) -> list[Element]:
+  """The table, and for each task a picture of accuracy against time."""
+  tasks: dict[str, list[Run]] = {}
+  for run in runs:
+    tasks.setdefault(run.facts.task, []).append(run)
+  figures = (_by_time(*item) for item in sorted(tasks.items()))
+  return [*_TABLE.show(runs), *itertools.chain.from_iterable(figures)]
+
+
+def _by_time(task, runs):
+  lines = {}
+  for group in by_config(runs):
+    attention = group[0].facts.attention
+    name = group[0].name if attention in lines else attention
+    curves = [run.curves[""].rows for run in group if "" in run.curves]
+    lines[name] = [pictures.curve(rows) for rows in curves]
+  if figure := pictures.draw(task, lines):
+    alt = "; ".join(
+      f"{name}: {list(curve.values())[-1]:.1f} after {max(curve):.1f} minutes"
+      for name, curves in lines.items()
+      for curve in filter(None, curves)
+    )
+    caption = f"{task}: validation accuracy (%) by minutes of training"
+    yield page_pictures.drawn(figure, caption, alt)
+
+
 KIND = Kind(
   "Long Range Arena",
   frozenset({"task", "attention", "last", "best"}),
   frozenset({"task", "attention"}),
   command("train_lra.py", "task", generated=("listops", "basic")),
   read,
-  Comparison(
-    "Test accuracy after the last update", _HEADER, 3, _NOTE, _row, _numbers
-  ).show,
+  show,
 )

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from nam_jax import viz
@@ -43,6 +44,45 @@ def learning_curves(
   axes.grid(color=viz.GREY, alpha=0.3)
   names = [_literal(name) for name in lines]
   figure.legend(drawn, names, loc="outside lower center")
+  return figure
+
+
+def accuracy_by_time(
+  title: str,
+  lines: Mapping[str, Sequence[Mapping[float, float]]],
+  papers: Mapping[str, float],
+  chance: float,
+) -> Figure:
+  """Validation accuracies in percent against minutes of training.
+
+  Args:
+    title: the figure's title.
+    lines: name -> for each seed, minutes -> accuracy.
+    papers: name -> the paper's accuracy, a dashed line in the same colour.
+    chance: accuracy of guessing, where the axis starts.
+  """
+  figure = Figure(figsize=(7, 4), layout="constrained")
+  axes, drawn, ends = figure.subplots(), {}, {}
+  dashed = {"linestyle": (0, (5, 3)), "linewidth": 1.2, "alpha": 0.8}
+  for i, (name, curves) in enumerate(lines.items()):
+    style = {**viz.line_style(i), "linestyle": "-"}
+    for curve in filter(None, curves):
+      times, accuracies = list(curve), list(curve.values())
+      (drawn[name],) = axes.plot(times, accuracies, markersize=5, **style)
+      ends[name] = accuracies[-1]
+    if name in drawn and name in papers:
+      axes.axhline(papers[name], color=style["color"], **dashed)
+  low, high = axes.get_ylim()
+  axes.set(title=title, xlabel="minutes of training", xlim=(0, None))
+  axes.set(ylabel="validation accuracy (%)", ylim=(min(low, chance), high))
+  axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+  axes.spines[["top", "right"]].set_visible(False)
+  axes.grid(color=viz.GREY, alpha=0.3)
+  best_first = sorted(drawn, key=ends.__getitem__, reverse=True)
+  key = {_literal(name): drawn[name] for name in best_first}
+  if drawn.keys() & papers.keys():
+    key["paper, same colour"] = Line2D([], [], color=viz.GREY, **dashed)
+  figure.legend(key.values(), key.keys(), loc="outside right center")
   return figure
 
 

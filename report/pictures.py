@@ -3,10 +3,14 @@
 import io
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from report import html
 from report.run import Curve, Run, is_number, listed
+
+if TYPE_CHECKING:
+  from matplotlib.figure import Figure
 
 # File -> what it shows; the first group of the name is filled in.
 _CAPTIONS = {
@@ -43,6 +47,13 @@ def left_behind(run: Run) -> list[Element]:
   ]
 
 
+def drawn(figure: "Figure", caption: str, alt: str) -> Element:
+  """A figure as part of the page."""
+  content = io.BytesIO()
+  figure.savefig(content, format="png", dpi=110)
+  return html.picture(content.getvalue(), caption, alt)
+
+
 def comparison(
   panels: Mapping[str, Mapping[str, tuple[Sequence[float], float]]],
 ) -> list[Element]:
@@ -50,12 +61,12 @@ def comparison(
   drawer, figures = drawing(), []
   for title, rows in panels.items():
     if drawer and rows:
-      png = _png(drawer.comparison(title, rows))
+      figure = drawer.comparison(title, rows)
       alt = "; ".join(
         f"{name}: here {listed(f'{x:.1f}' for x in ours)}, paper {papers:g}"
         for name, (ours, papers) in rows.items()
       )
-      figures.append(html.picture(png, f"Ours and the paper's: {title}", alt))
+      figures.append(drawn(figure, f"Ours and the paper's: {title}", alt))
   return [html.element("div", *figures, class_="pictures")]
 
 
@@ -90,13 +101,13 @@ def _learning_curves(topic, lines):
     for name, curve in lines[start : start + _MOST_LINES]:
       for metric, line in _lines(curve).items():
         metrics.setdefault(metric, {})[name] = line
-    for metric, drawn in metrics.items():
-      png = _png(drawing().learning_curves(metric, drawn))
+    for metric, curves in metrics.items():
+      figure = drawing().learning_curves(metric, curves)
       alt = "; ".join(
         f"{name}: {list(line.values())[-1]:.4g} after {max(line):,} updates"
-        for name, line in drawn.items()
+        for name, line in curves.items()
       )
-      yield html.picture(png, f"{topic}: {metric}", alt)
+      yield drawn(figure, f"{topic}: {metric}", alt)
 
 
 def _lines(curve):
@@ -125,9 +136,3 @@ def _caption(name):
     if match := re.fullmatch(pattern, name):
       return text.format(*match.groups())
   return name
-
-
-def _png(figure):
-  content = io.BytesIO()
-  figure.savefig(content, format="png", dpi=110)
-  return content.getvalue()

@@ -19,6 +19,8 @@ import pytest
 
 from algorithmic import data
 from command_line import script, tables
+from lra_tasks import effort
+from lra_tasks import run as lra_run
 from nam_jax import training
 from tests import project_tree
 
@@ -38,6 +40,7 @@ SIZES = {
   "qkv_dim": 8,
   "mlp_dim": 8,
   "num_layers": 1,
+  "merge": (1,),
   "readout_dim": 4,
   "state_features": 2,
   "tape_length": 8,
@@ -102,7 +105,7 @@ def lra(words: Words) -> list[str]:
   if "/lra_benchmarks/" in option(words, "--config", ""):
     return list(words)
   config = load_config(words, "configs/lra/listops.py:nam,cpu")
-  rows = ("num_train=16", "num_validation=4", "num_test=4")
+  rows = ("num_train=16", "num_validation=4", "num_test=4", "min_length=10")
   data = rows if config.task == "listops" else ()
   if config.task != "image":
     data = (*data, "max_length=32")
@@ -193,6 +196,8 @@ def shortened():
     patch.setattr(tables, "subprocess", types.SimpleNamespace(run=_here))
     for name, split in data.SPLITS.items():
       patch.setitem(data.SPLITS, name, split._replace(size=8))
+    pace = effort.Pace(step_seconds=1.0, evaluation_seconds=1.0)
+    patch.setattr(lra_run, "measure_pace", lambda *_: pace)
     for name in ("fit", "load"):
       function = getattr(training, name)
       patch.setattr(training, name, unless_real(function))

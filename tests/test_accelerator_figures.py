@@ -13,7 +13,8 @@ import pytest
 from flax import linen as nn
 
 import nam_jax
-from benchmarks import accelerators, hlo, programs, record, targets
+from benchmarks import accelerators, hlo, programs, targets
+from command_line import record
 from tests import project_tree
 
 # Two loops inside each other; the outer one says how often it runs in its

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from lra_tasks import config as config_lib
+from lra_tasks import effort
 from lra_tasks import run as run_lib
 from nam_jax import training
 from tests import compiled_once, project_tree
@@ -104,7 +105,7 @@ def listops(tmp_path_factory):
   with pytest.MonkeyPatch.context() as patch:
     patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     arguments = (
-      f"--config={CONFIGS}/listops.py:nam_erase,cpu",
+      f"--config={CONFIGS}/listops.py:nam_erase,plain",
       f"--model_dir={folder / 'run'}",
       *TINY,
       *TINY_MODEL,
@@ -147,9 +148,13 @@ def test_results_have_exactly_the_documented_keys(listops):
     "parameters",
     "last",
     "best",
+    "validation_accuracy",
+    "validation_is_test",
     "steps_per_second",
     "input_wait",
     "wall_seconds",
+    "machine",
+    "peak_memory_bytes",
     "versions",
   ]
   assert (results["task"], results["attention"]) == ("listops", "nam_erase")
@@ -163,6 +168,30 @@ def test_results_have_exactly_the_documented_keys(listops):
   )
   assert results["steps_per_second"] > 0
   assert 0 <= results["input_wait"] <= 1
+  assert not results["validation_is_test"]
+  assert results["machine"]["cores"] >= 1
+  # Python and JAX alone need more than 64 MiB.
+  assert 2**26 < results["peak_memory_bytes"] < 2**40
+
+
+def test_the_best_state_is_the_one_that_validates_best(listops):
+  results = read(listops[0])
+  lines = (listops[0] / "metrics.jsonl").read_text().splitlines()
+  rows = [row for row in map(json.loads, lines) if row["kind"] == "eval"]
+  accuracy = {row["step"]: row["accuracy"] for row in rows}
+  assert sorted(accuracy) == [2, 3]
+  assert results["validation_accuracy"] == max(accuracy.values())
+  assert accuracy[results["best"]["step"]] == results["validation_accuracy"]
+
+
+def test_time_only_writes_a_pace_and_nothing_else(listops, tmp_path):
+  folder = tmp_path / "pace"
+  more = ("--time_only=0.01", f"--workdir={folder}")
+  run(*listops[1], *more)
+  assert [path.name for path in folder.iterdir()] == ["pace.json"]
+  pace = effort.Pace(**json.loads((folder / "pace.json").read_text()))
+  assert 0 < pace.step_seconds < 5
+  assert 0 < pace.evaluation_seconds < 5
 
 
 def test_tensorboard_has_the_tags_of_the_benchmark(listops):
@@ -189,7 +218,7 @@ def test_test_only_repeats_the_numbers_of_a_run_of_version_0_1(listops, capsys):
   fields = json.loads(file.read_text())
   file.write_text(json.dumps(fields | {"task": "basic"}))
   run(*arguments, "--test_only", "--task_name=basic")
-  assert read(folder) == before
+  assert read(folder) == before | {"peak_memory_bytes": None}
   assert "accuracy" in capsys.readouterr().out
   assert json.loads(file.read_text())["task"] == "basic"
 
@@ -279,6 +308,7 @@ def test_a_config_of_the_benchmark_runs_unchanged(
     (("--config.model_kwargs.heads=3",), "unexpected keyword argument 'heads'"),
     (("--data_dir=nowhere",), "data_dir nowhere: no such folder"),
     (("--attention_kwargs=3",), "Unknown command line flag"),
+    (("--time_only=long",), "--time_only=long is not a number of seconds"),
     (("stray",), "unknown argument 'stray'"),
   ],
 )
@@ -288,7 +318,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
   monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
   with pytest.raises(training.UserError, match=message) as error:
     run(
-      f"--config={CONFIGS}/listops.py:nam,cpu",
+      f"--config={CONFIGS}/listops.py:nam,plain",
       f"--model_dir={tmp_path / 'run'}",
       *(() if arguments[0].startswith("--data_dir") else TINY_LISTOPS),
       *arguments,

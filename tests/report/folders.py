@@ -74,10 +74,10 @@ def algorithmic(folder, *accuracies, seed=0, finished=True, **config):
   picture(folder / "accuracy_by_length.png")
 
 
-def lra(folder):
+def lra(folder, num_steps=20):
   """A run on ListOps with 21.5% after the last step."""
   config = {"seed": 0, "task": "basic", "attention": "nam"}
-  config |= {"task_kwargs": {"max_length": 128}, "num_steps": 20}
+  config |= {"task_kwargs": {"max_length": 128}, "num_steps": num_steps}
   metrics(folder, "accuracy", 0.125, 0.25)
   results = {
     "accuracy": 0.215,

@@ -30,6 +30,26 @@ def test_accuracies_have_a_linear_axis():
   assert axes.get_ylim()[1] == 103
 
 
+def test_curves_against_time_have_the_papers_numbers_in_their_colours():
+  lines = {"nam": [{1.0: 20.0, 2.0: 30.0}, {1.5: 25.0}], "lru": [{2.0: 40.0}]}
+  lines["softmax"] = [{}]
+  papers = {"nam": 36.1, "softmax": 29.8}
+  figure = drawing.accuracy_by_time("listops", lines, papers, 10.0)
+  (axes,) = figure.axes
+  first, second, dashed, other = axes.get_lines()
+  np.testing.assert_array_equal(first.get_xydata(), [[1, 20], [2, 30]])
+  np.testing.assert_array_equal(second.get_xydata(), [[1.5, 25]])
+  np.testing.assert_array_equal(dashed.get_ydata(), [36.1, 36.1])
+  assert first.get_color() == second.get_color() == dashed.get_color()
+  assert first.get_color() != other.get_color()
+  assert axes.get_ylim()[0] == 10
+  assert axes.get_xlim()[0] == 0
+  (legend,) = figure.legends
+  names = [text.get_text() for text in legend.get_texts()]
+  assert names == ["lru", "nam", "paper, same colour"]
+  figure.savefig(io.BytesIO())
+
+
 def test_comparison_has_a_dot_for_each_run_and_one_for_the_paper():
   rows = {"palin": ([90.0, 80.0], 100.0), "fib": ([50.0], 97.4)}
   figure = drawing.comparison("accuracy (%)", rows)

@@ -53,6 +53,19 @@ def test_long_range_arena_has_accuracy_speed_and_the_papers(full):
   assert row[6:] == ["128", "20", "77,258", "1.5", "2.66", "1 h 1 min"]
 
 
+def test_long_range_arena_has_curves_against_time(full, tmp_path):
+  (alt,) = [a for a in full.attributes("img", "alt") if "minutes" in a]
+  assert alt == "nam: 25.0 after 0.1 minutes"
+  folders.lra(tmp_path / "short")
+  folders.lra(tmp_path / "long", num_steps=40)
+  alts = build(tmp_path).attributes("img", "alt")
+  (alt,) = [a for a in alts if "minutes" in a]
+  assert [line.partition(":")[0] for line in alt.split("; ")] == [
+    "nam",
+    "short",
+  ]
+
+
 def test_heads_stand_beside_the_papers_on_mini_imagenet_alone(full, tmp_path):
   row = full.row("nam")
   assert row[1] == "36.37 \u00b10.25"

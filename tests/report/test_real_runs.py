@@ -40,7 +40,7 @@ def root(tmp_path_factory):
     patch.setitem(registry.CORES, "guess", algorithmic.Guess)
     algorithmic.guess(root / "palin")
   sizes = (*lra.TINY, *lra.TINY_MODEL, *lra.TINY_LISTOPS)
-  config = f"--config={lra.CONFIGS}/listops.py:nam,cpu"
+  config = f"--config={lra.CONFIGS}/listops.py:nam,plain"
   lra.run(config, *sizes, f"--workdir={root}/listops")
   flags = ("--config.shots=(1,)", "--config.curve_shots=()")
   fewshot.run(root / "glyphs", *flags, heads="cosine")
