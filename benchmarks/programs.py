@@ -174,6 +174,7 @@ PROGRAMS: dict[str, Maker] = {
   'NAMAttention(**PRESETS["gated_deltanet2"])': _attention(
     nam_jax.NAMAttention(_HEADS, **nam_jax.PRESETS["gated_deltanet2"])
   ),
+  "LRU": _attention(nam_jax.LRU()),
   "SelfAttention": _attention(nam_jax.SelfAttention(_HEADS)),
   "TransformerEncoder": _attention(
     nam_jax.TransformerEncoder(_ERASE, num_layers=2, mlp_dim=512)

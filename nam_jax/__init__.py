@@ -1,6 +1,7 @@
 """Neural Attention Memory for JAX: a memory to read, write and train."""
 
 from nam_jax.baselines.dnc import DNC, DNCCell
+from nam_jax.baselines.lru import LRU
 from nam_jax.baselines.lstm_attention import LSTMAttention
 from nam_jax.baselines.universal_transformer import UniversalTransformer
 from nam_jax.layers.attention_fn import linear_attention_fn, nam_attention_fn
@@ -49,6 +50,7 @@ __all__ = [
   "DNC",
   "JUMP",
   "LEFT",
+  "LRU",
   "LSAM",
   "LSTM",
   "NO_OP",

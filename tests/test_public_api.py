@@ -22,6 +22,7 @@ NAMES = [
   "EncoderState",
   "JUMP",
   "LEFT",
+  "LRU",
   "LSAM",
   "LSAMCell",
   "LSAMState",
@@ -85,6 +86,7 @@ LAYERS = {
   "universal": nam_jax.UniversalTransformer(softmax, 16, 2),
   "lstm": nam_jax.LSTM(8, bidirectional=True),
   "lstm_attention": nam_jax.LSTMAttention(8),
+  "lru": nam_jax.LRU(),
   "dnc": nam_jax.DNC(8, 4, 4, 2),
 }
 SEQUENCES = {
@@ -181,9 +183,9 @@ def layer_gradient(name, s):
   [functools.partial(sequence_gradient, name) for name in SEQUENCES]
   + [
     functools.partial(layer_gradient, name)
-    for name in ("nam_erase", "lsam", "nam_tm")
+    for name in ("nam_erase", "lru", "lsam", "nam_tm")
   ],
-  ids=[*SEQUENCES, "nam_erase", "lsam", "nam_tm"],
+  ids=[*SEQUENCES, "nam_erase", "lru", "lsam", "nam_tm"],
 )
 def test_cost_of_the_gradient_grows_linearly_with_the_sequence(gradient):
   """Work and temporary memory, as reported by the compiled program."""

@@ -79,9 +79,9 @@ class LRU(nn.Module):
     x = jnp.swapaxes(x, 0, 1)  # time first
     lam, inputs = _eigenvalues(nu, theta), (x @ B[0], x @ B[1])
     y = D[None, None] * x
-    for reverse, (C_re, C_im) in enumerate(C):
+    for (C_re, C_im), reverse in zip(C, (False, True), strict=True):
       re, im = diagonal.diagonal_recurrence(
-        lam, inputs, mask=mask, reverse=bool(reverse)
+        lam, inputs, mask=mask, reverse=reverse
       )
       y = y + (re @ C_re - im @ C_im)
     y = nn.Dropout(self.dropout_rate)(nn.gelu(y), deterministic=not train)

@@ -49,15 +49,13 @@ def diagonal_recurrence(
   """
   s, b, _ = inputs[0].shape
   masks.check_mask(mask, (b, s))
-  dtype = precision.accumulator(inputs[0].dtype)
   real = None if mask is None else mask.T[..., None]  # [s b 1]
-
-  def hidden(u):
-    return precision.widen(u if real is None else jnp.where(real, u, 0))
-
-  lam = tuple(part.astype(dtype) for part in lam)
-  states = _run(lam, tuple(map(hidden, inputs)), real, reverse)
-  return tuple(h.astype(u.dtype) for h, u in zip(states, inputs, strict=True))
+  narrow, wide = inputs[0].dtype, precision.accumulator(inputs[0].dtype)
+  if real is not None:
+    inputs = jax.tree.map(lambda u: jnp.where(real, u, 0), inputs)
+  lam, inputs = jax.tree.map(lambda a: a.astype(wide), (lam, inputs))
+  re, im = _run(lam, inputs, real, reverse)
+  return re.astype(narrow), im.astype(narrow)
 
 
 @functools.partial(jax.jit, static_argnums=3)

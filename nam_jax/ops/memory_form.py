@@ -1,7 +1,7 @@
 """A whole sequence of reads and writes, in whichever form is faster.
 
-On a CPU, narrow memories that erase and do not decay run token by token, which
-keeps them in cache. Everything else runs in chunks.
+On a CPU, narrow memories that erase or decay run token by token, which keeps
+them in cache. Everything else runs in chunks.
 """
 
 import functools
@@ -12,8 +12,6 @@ from jaxtyping import Array, Float
 from nam_jax.ops import chunked, hardware, recurrent, sequence, undo
 from nam_jax.ops.masks import Mask
 from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
-
-_CPU_WIDTH = 64  # the widest keys that a CPU runs token by token
 
 
 @sequence.gates_by_name
@@ -39,20 +37,28 @@ def memory(
   """
   gates = (p_r, p_w, p_e, erase_key, log_decay)
   ops = sequence.fold(q, k, v, gates, initial_memory, mask, segment_ids)
-  lasting = ops.log_decay is None and segment_ids is None
-  if ops.e is not None and lasting and k.shape[-1] <= _CPU_WIDTH:
+  if segment_ids is None and k.shape[-1] <= _widest(ops):
     reads, M = _narrow(ops, reverse)
   else:
     reads, M = chunked.run(ops, segment_ids, None, None, reverse)
   return sequence.outputs(reads, p_r, mask, v.dtype), M
 
 
+def _widest(ops: sequence.Operands) -> int:
+  """The widest keys that a CPU runs token by token."""
+  if ops.log_decay is None:
+    return 0 if ops.e is None else 64
+  if ops.e is None and ops.log_decay.shape[-1] == 1:
+    return 16
+  return 32
+
+
 @functools.partial(jax.jit, static_argnums=1)
 def _narrow(ops: sequence.Operands, reverse: bool):
   """Token by token on a CPU, in chunks elsewhere."""
-  shape = ops.k.shape
+  shape, decays = ops.k.shape, ops.log_decay is not None
   function = hardware.differentiable(
     chunked.form(shape, reverse=reverse),
-    on_cpu=recurrent.form(reverse, cut=undo.is_cut(shape[-1])),
+    on_cpu=recurrent.form(reverse, decays, cut=undo.is_cut(shape[-1])),
   )
   return function(*ops, None)

@@ -6,9 +6,8 @@ by subtracting it again, so the backward pass walks back in time with one memory
 instead of storing one per token. The memory at the end of every segment of up
 to `_SEGMENT` tokens is kept, so that rounding errors never build up over more.
 
-Decay cannot be undone without dividing by it, nor can emptying a memory between
-packed sequences. These get JAX's own gradient, which recomputes one segment at
-a time.
+Decay cannot be undone without dividing by it; see ops/decaying.py. Between
+packed sequences a memory is emptied: all of it decays.
 """
 
 import functools
@@ -16,9 +15,9 @@ import functools
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float
 
-from nam_jax.ops import hardware, sequence, undo, varying
+from nam_jax.ops import decaying, hardware, segments, sequence, undo
 from nam_jax.ops.masks import Mask
 from nam_jax.ops.sequence import Gate, KeyGate, SegmentIds, ValueGate
 
@@ -77,90 +76,65 @@ def memory_scan(
 
 @functools.partial(jax.jit, static_argnums=2)
 def _run(ops: sequence.Operands, segment_ids, reverse: bool):
-  q, k, x, e, log_decay, M = ops
-  if log_decay is None and segment_ids is None:
-    cut = form(reverse, cut=True) if undo.is_cut(k.shape[-1]) else None
-    return hardware.differentiable(form(reverse), cut)(*ops, None)
-  is_first = None
-  if segment_ids is not None:
-    is_first = sequence.is_first(segment_ids, reverse)
-  tokens, M = varying.alike((q, k, x, e, log_decay, is_first), M)
-  reads, M = _recomputing(jax.tree.map(_split, tokens), M, reverse)
-  return _join(reads, q.shape[1]), M
+  log_decay = ops.log_decay
+  if segment_ids is not None:  # at the first token, nothing is left of before
+    first = sequence.is_first(segment_ids, reverse)
+    kept = jnp.zeros_like(ops.k[..., :1]) if log_decay is None else log_decay
+    log_decay = jnp.where(first, -jnp.inf, kept)
+  choose = functools.partial(form, reverse, log_decay is not None)
+  cut = choose(cut=True) if undo.is_cut(ops.k.shape[-1]) else None
+  operands = ops._replace(log_decay=log_decay)
+  return hardware.differentiable(choose(), cut)(*operands, None)
 
 
-def _split(array: Shaped[Array, "b s h d"]) -> Shaped[Array, "z c b h d"]:
-  """Time first, in equal segments; the last is padded with empty tokens."""
-  s = array.shape[1]
-  segments = max(1, -(-s // _SEGMENT))
-  array = jnp.moveaxis(array, 1, 0)
-  array = jnp.pad(array, ((0, -s % segments), (0, 0), (0, 0), (0, 0)))
-  length = array.shape[0] // segments
-  return array.reshape(segments, length, *array.shape[1:])
+def form(reverse: bool, decays: bool, cut: bool = False) -> hardware.Form:
+  """The loop over tokens. Its operands are those of `chunked.form`.
 
+  Args:
+    reverse: Whether to run from the last token to the first.
+    decays: Whether there are decays. There are no numbers of sequences.
+    cut: Whether to cut the rows of memories into pieces; see `undo`.
+  """
+  forget = (decaying.forward, decaying.backward, decaying.LENGTH)
+  keep = (_forward, _backward, _SEGMENT)
+  run, run_back, length = forget if decays else keep
 
-def _join(
-  array: Shaped[Array, "z c b h d"], s: int
-) -> Shaped[Array, "b s h d"]:
-  return jnp.moveaxis(lax.collapse(array, 0, 2), 0, 1)[:, :s]
+  def alone(*operands):
+    # Without a gradient the plainest loop is the fastest.
+    *tokens, M, _ = operands
+    tokens = jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), tokens)
+    M, reads = lax.scan(_plain_step, M, tuple(tokens), reverse=reverse)
+    return jnp.moveaxis(reads, 0, 1), M
+
+  def forward(*operands):
+    *tokens, M, _ = operands
+    s = tokens[0].shape[1]
+    tokens = segments.split_rows(tokens, length)
+    (reads, M), saved = run(reverse, cut, tokens, M)
+    return (segments.join_rows(reads, s), M), saved
+
+  def backward(saved, gradients):
+    d_reads, dM = gradients
+    s = d_reads.shape[1]
+    d_reads = segments.split_rows(d_reads, length)
+    grads, dM = run_back(reverse, cut, saved, (d_reads, dM))
+    return *segments.join_rows(grads, s), dM, None
+
+  return hardware.Form(forward, backward, alone)
 
 
 def _plain_step(M, token):
-  q, k, x, e, log_decay, is_first = token
+  q, k, x, e, log_decay = token
   if log_decay is not None:
     M = jnp.exp(log_decay)[..., None, :] * M
-  if is_first is not None:
-    M = jnp.where(is_first[..., None], 0, M)
   u = x if e is None else x - undo.at(M, e)
   M = M + u[..., :, None] * k[..., None, :]
   return M, undo.at(M, q)
 
 
-def _recomputing(tokens, M, reverse):
-  """The loop with JAX's own gradient, one segment at a time."""
+def _forward(reverse, cut, tokens, M):
+  q, k, x, e, _ = tokens
 
-  @jax.checkpoint
-  def segment(M, tokens):
-    return lax.scan(_plain_step, M, tokens, reverse=reverse)
-
-  M, reads = lax.scan(segment, M, tokens, reverse=reverse)
-  return reads, M
-
-
-def form(reverse: bool, cut: bool = False) -> hardware.Form:
-  """The loop whose backward pass undoes the writes.
-
-  Its operands are those of `chunked.form`, without decays and numbers.
-
-  Args:
-    reverse: Whether to run from the last token to the first.
-    cut: Whether to cut the rows of memories into pieces; see `undo`.
-  """
-
-  def alone(*operands):
-    # Without a gradient the plainest loop is the fastest.
-    *tokens, _, M, _ = operands
-    tokens = jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), tokens)
-    M, reads = lax.scan(_plain_step, M, (*tokens, None, None), reverse=reverse)
-    return jnp.moveaxis(reads, 0, 1), M
-
-  def forward(*operands):
-    *tokens, _, M, _ = operands
-    s = tokens[0].shape[1]
-    tokens = jax.tree.map(_split, tokens)
-    (reads, M), saved = _forward(reverse, cut, *tokens, M)
-    return (_join(reads, s), M), saved
-
-  def backward(saved, gradients):
-    d_reads, dM = gradients
-    s = d_reads.shape[1]
-    *grads, dM = _backward(reverse, cut, saved, (_split(d_reads), dM))
-    return *jax.tree.map(lambda a: _join(a, s), grads), None, dM, None
-
-  return hardware.Form(forward, backward, alone)
-
-
-def _forward(reverse, cut, q, k, x, e, M):
   def step(memory, token):
     q, k, x, e = token
     M = undo.settle(memory)
@@ -206,4 +180,4 @@ def _backward(reverse, cut, saved, gradients):
   dM, grads = lax.scan(
     segment, dM, (*tokens, d_reads, ends), reverse=not reverse
   )
-  return *grads, dM
+  return (*grads, None), dM

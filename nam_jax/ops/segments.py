@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float
 from nam_jax.ops import undo
 
 # About the width of a head: more would cost more than the memory itself.
-_LENGTH = 16
+LENGTH = 16
 
 
 def split(tokens, real: Bool[Array, "s b"] | None):
@@ -28,21 +28,38 @@ def split(tokens, real: Bool[Array, "s b"] | None):
   The last segment is padded with zeros, which are not real tokens.
   """
   s, b = jax.tree.leaves(tokens)[0].shape[:2]
-  segments = max(1, -(-s // _LENGTH))
-  if real is None and s % segments:
+  if real is None and s % _count(s, LENGTH):
     real = jnp.ones((s, b), bool)
-
-  def one(array):
-    pad = [(0, -s % segments)] + [(0, 0)] * (array.ndim - 1)
-    array = jnp.pad(array, pad)
-    return array.reshape(segments, len(array) // segments, *array.shape[1:])
-
-  return jax.tree.map(one, (tokens, real))
+  return jax.tree.map(lambda a: _cut(a, LENGTH), (tokens, real))
 
 
 def join(tokens, s: int):
   """The first s tokens of all segments, [s ...]."""
   return jax.tree.map(lambda a: lax.collapse(a, 0, 2)[:s], tokens)
+
+
+def split_rows(tokens, length: int):
+  """Arrays [b s ...] as segments [z c b ...] of up to so many tokens.
+
+  The last segment is padded with zeros.
+  """
+  return jax.tree.map(lambda a: _cut(jnp.moveaxis(a, 1, 0), length), tokens)
+
+
+def join_rows(tokens, s: int):
+  """The first s tokens of all segments, [b s ...]."""
+  return jax.tree.map(lambda a: jnp.moveaxis(a, 0, 1), join(tokens, s))
+
+
+def _count(s, length):
+  return max(1, -(-s // length))
+
+
+def _cut(array, length):
+  s = len(array)
+  segments = _count(s, length)
+  array = jnp.pad(array, [(0, -s % segments)] + [(0, 0)] * (array.ndim - 1))
+  return array.reshape(segments, len(array) // segments, *array.shape[1:])
 
 
 def before(c: int, reverse: bool, dtype) -> Float[Array, "c c"]:

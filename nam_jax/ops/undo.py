@@ -66,11 +66,24 @@ def pending(M: Memory, products: int = 1, *, cut: bool = False) -> Pending:
   return Pending(M, ((column, row),) * products)
 
 
-def settle(memory: Pending, *products: Product) -> Memory:
-  """The memory itself, with everything added, including the given products."""
-  M = memory.M
+def settle(
+  memory: Pending,
+  *products: Product,
+  decay: Float[Array, "b h _"] | None = None,
+) -> Memory:
+  """The memory itself, with everything added, including the given products.
+
+  What was there and what was pending decays, if it does; the given products do
+  not.
+  """
+  M, pending = memory
   *lead, v, g, w = M.shape
-  for column, row in (*memory.products, *products):
+  if decay is not None:
+    # Each row decays on its own: LLVM does not vectorise a decay of the sum.
+    pending = tuple((column, decay * row) for column, row in pending)
+    decay = jnp.broadcast_to(decay, (*lead, g * w))
+    M = decay.reshape(*lead, 1, g, w) * M
+  for column, row in (*pending, *products):
     M = M + column[..., None, None] * row.reshape(*lead, 1, g, w)
   return M.reshape(*lead, v, g * w)
 

@@ -164,7 +164,8 @@ def test_what_cannot_be_is_refused(change, message):
 
 def test_every_model_of_the_benchmark_has_its_attention():
   attentions = set(upstream.MODEL_TYPES.values())
-  ours = {"nam_causal", "nam_erase", *presets.BOTH_WAYS, *presets.PRESETS}
+  ours = {"nam_causal", "nam_erase", "lru"}
+  ours |= {*presets.BOTH_WAYS, *presets.PRESETS}
   assert attentions == set(run.models.KINDS) - (ours - {"nam"})
 
 
