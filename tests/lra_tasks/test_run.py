@@ -39,6 +39,11 @@ SIZES = {
   "qkv_dim": 8,
   "mlp_dim": 8,
 }
+BLOCKS = (
+  "--config.model_kwargs.norm=batch",
+  "--config.model_kwargs.gated_mlp=True",
+  "--config.model_kwargs.merge=(2,)",
+)
 TINY_LISTOPS = (
   "--config.task_kwargs.num_train=32",
   "--config.task_kwargs.num_validation=8",
@@ -104,10 +109,11 @@ def listops(tmp_path_factory):
   with pytest.MonkeyPatch.context() as patch:
     patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     arguments = (
-      f"--config={CONFIGS}/listops.py:nam_erase,cpu",
+      f"--config={CONFIGS}/listops.py:nam_erase,plain",
       f"--model_dir={folder / 'run'}",
       *TINY,
       *TINY_MODEL,
+      *BLOCKS,
       *TINY_LISTOPS,
     )
     run(*arguments)
@@ -269,6 +275,25 @@ def test_a_config_of_the_benchmark_runs_unchanged(
   assert flags.workdir == "b"
 
 
+def test_another_attention_runs_with_a_config_of_the_benchmark(
+  checkout, imdb, tmp_path
+):
+  arguments = (
+    f"--config={checkout}",
+    f"--data_dir={imdb}",
+    f"--model_dir={tmp_path / 'run'}",
+    "--config.batch_size=2",
+    "--config.num_heads=1",  # each of two directions gets one
+    "--attention=nam_full",
+  )
+  run(*arguments)
+  results = read(tmp_path / "run")
+  assert (results["attention"], results["last"]["step"]) == ("nam_full", 2)
+  (tmp_path / "run" / "results.json").unlink()
+  run(*arguments, "--test_only")
+  assert read(tmp_path / "run") == results
+
+
 @pytest.mark.parametrize(
   ("arguments", "message"),
   [
@@ -288,7 +313,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
   monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
   with pytest.raises(training.UserError, match=message) as error:
     run(
-      f"--config={CONFIGS}/listops.py:nam,cpu",
+      f"--config={CONFIGS}/listops.py:nam,plain",
       f"--model_dir={tmp_path / 'run'}",
       *(() if arguments[0].startswith("--data_dir") else TINY_LISTOPS),
       *arguments,
