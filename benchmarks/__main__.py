@@ -13,7 +13,8 @@ exit status is 1 if one is missed. Writes results.json and, for sequences,
 cost_by_length.png.
 
 `python -m benchmarks.family` races the memory with decay and gates per channel
-against another package; see its --help.
+against another package, and `python -m benchmarks.step_memory` shows how much
+memory a training step needs; see their --help.
 """
 
 import argparse

@@ -29,6 +29,8 @@ class Settings(NamedTuple):
     "nam",
     "nam_causal",
     "nam_erase",
+    "nam_decay",
+    "nam_full",
   )
   episodes: int = 1000
   tokens: int = 500  # of a stream

@@ -47,7 +47,13 @@ MACHINES = (
   ("nam_tm, torch loop", "nam_tm", 20.0),
 )
 LRA_TOKENS = 1024
-LRA = (("softmax", "nam", 10.0), ("linear", "nam", 1.0))
+# (what is compared, with what, at least), a training step.
+LRA = (
+  ("softmax", "nam", 10.0),
+  ("linear", "nam", 1.0),
+  ("softmax", "nam_decay", 5.0),
+  ("softmax", "nam_full", 3.0),
+)
 EPISODES = 100.0  # as many in the time that a loop takes for one
 
 

@@ -19,6 +19,7 @@ from benchmarks import (
   plain,
   rounding,
   sequence,
+  step_memory,
   timing,
 )
 from nam_jax.ops import lsam, tape
@@ -261,6 +262,16 @@ def test_training_steps_are_raced(tmp_path, capsys):
   lines = capsys.readouterr().out.splitlines()
   (row,) = [line.split() for line in lines if " local " in line]
   assert float(row[-3]) == pytest.approx(ratio, abs=0.01)
+
+
+def test_the_memory_of_a_step_is_known_without_running_it(capsys):
+  step_memory.main(["--lra=image:256", "--attentions=nam,softmax"])
+  row = capsys.readouterr().out.splitlines()[-1].split()
+  assert row[:2] == ["image,", "256"]
+  nam, softmax = map(float, row[2:])
+  weights = 256 * 8 * 257**2 * 4 / 2**30  # of 256 images and 8 heads
+  assert softmax - nam > weights
+  assert 0.1 < nam < 2
 
 
 def test_goals_are_met_or_missed_or_not_measured():

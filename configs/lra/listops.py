@@ -8,6 +8,7 @@ from configs.lra import base
 PRESETS = {
   "lra": {
     "batch_size": 32,
+    "accumulate_steps": 2,  # so that every memory fits into 24 GiB
     "num_steps": 5000,
     "learning_rate": 0.05,
     "weight_decay": 0.1,

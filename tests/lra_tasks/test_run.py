@@ -40,6 +40,11 @@ SIZES = {
   "qkv_dim": 8,
   "mlp_dim": 8,
 }
+BLOCKS = (
+  "--config.model_kwargs.norm=batch",
+  "--config.model_kwargs.gated_mlp=True",
+  "--config.model_kwargs.merge=(2,)",
+)
 TINY_LISTOPS = (
   "--config.task_kwargs.num_train=32",
   "--config.task_kwargs.num_validation=8",
@@ -109,6 +114,7 @@ def listops(tmp_path_factory):
       f"--model_dir={folder / 'run'}",
       *TINY,
       *TINY_MODEL,
+      *BLOCKS,
       *TINY_LISTOPS,
     )
     run(*arguments)
@@ -296,6 +302,25 @@ def test_a_config_of_the_benchmark_runs_unchanged(
   assert (config.task, config.attention, config.compat) == ("text", "nam", True)
   assert "--attention drops {'block_size': 4}" in notices
   assert flags.workdir == "b"
+
+
+def test_another_attention_runs_with_a_config_of_the_benchmark(
+  checkout, imdb, tmp_path
+):
+  arguments = (
+    f"--config={checkout}",
+    f"--data_dir={imdb}",
+    f"--model_dir={tmp_path / 'run'}",
+    "--config.batch_size=2",
+    "--config.num_heads=1",  # each of two directions gets one
+    "--attention=nam_full",
+  )
+  run(*arguments)
+  results = read(tmp_path / "run")
+  assert (results["attention"], results["last"]["step"]) == ("nam_full", 2)
+  (tmp_path / "run" / "results.json").unlink()
+  run(*arguments, "--test_only")
+  assert read(tmp_path / "run") == results
 
 
 @pytest.mark.parametrize(

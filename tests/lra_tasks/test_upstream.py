@@ -1,12 +1,18 @@
 """The benchmark's config files: every field arrives, or the user is told."""
 
+import dataclasses
 import sys
 
+import jax
+import numpy as np
 import pytest
 
 from lra_tasks import registry, run, upstream
+from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.layers import presets
+from nam_jax.training import classification
+from tests import abstract_step
 
 # What the benchmark's base configs set, by task.
 COMMON = {
@@ -54,6 +60,12 @@ IMAGE = COMMON | {
     "classifier_pool": "CLS",
     "learn_pos_emb": True,
   },
+}
+# The attentions that the benchmark and its authors' forks do not have.
+OURS = {
+  *("nam_causal", "nam_erase", "lru"),
+  *presets.BOTH_WAYS,
+  *(set(presets.PRESETS) - {"nam"}),
 }
 
 
@@ -164,9 +176,37 @@ def test_what_cannot_be_is_refused(change, message):
 
 def test_every_model_of_the_benchmark_has_its_attention():
   attentions = set(upstream.MODEL_TYPES.values())
-  ours = {"nam_causal", "nam_erase", "lru"}
-  ours |= {*presets.BOTH_WAYS, *presets.PRESETS}
-  assert attentions == set(run.models.KINDS) - (ours - {"nam"})
+  assert attentions == set(run.models.KINDS) - OURS
+
+
+@pytest.mark.parametrize("attention", sorted(OURS))
+def test_every_task_of_the_benchmark_takes_our_attentions(attention):
+  one_layer = {"num_layers": 1, "emb_dim": 8, "qkv_dim": 8, "mlp_dim": 8}
+  image = {**IMAGE["model"], **one_layer, "num_heads": 1}  # as for sinkhorn
+  for task, base, sizes in (
+    ("basic", LISTOPS, one_layer),
+    ("imdb_reviews", TEXT, one_layer),
+    ("aan", MATCHING, one_layer),
+    ("cifar10", IMAGE, {"model": image}),
+    ("pathfinder32_hard", IMAGE, {"model": image | {"num_heads": 4}}),
+  ):
+    config, _ = translate(base, task, **sizes)
+    config = dataclasses.replace(config, attention=attention)
+    is_pair = config.task == "retrieval"
+    data = Task(config.task, 20, 3, 16, is_pair, (), (), ())
+    experiment = run.for_task(config, data)
+    shape = (config.batch_size, *([2] if is_pair else []), 16)
+    batch = {
+      "inputs": jax.ShapeDtypeStruct(shape, np.int32),
+      "mask": jax.ShapeDtypeStruct(shape, bool),
+      "label": jax.ShapeDtypeStruct(shape[:1], np.int32),
+    }
+    loss_fn = classification.make_loss_fn(experiment.model)
+    if is_pair:
+      abstract_step.take(config, experiment.init_fn, loss_fn, batch)
+    else:
+      shapes = jax.eval_shape(experiment.init_fn, jax.random.key(0))
+      assert set(shapes["params"]) == {"tokens", "mlp", "logits"}
 
 
 @pytest.mark.parametrize(
