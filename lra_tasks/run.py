@@ -25,7 +25,12 @@ from lra_tasks.rows import SomeRows
 from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.models import attentions as models
-from nam_jax.training import classification, run_dir, whole_files
+from nam_jax.training import (
+  classification,
+  device_memory,
+  run_dir,
+  whole_files,
+)
 from nam_jax.training import state as state_lib
 from nam_jax.training.step import EvalStep
 
@@ -120,7 +125,9 @@ def measure_pace(experiment: Experiment, seconds: float) -> effort.Pace:
   config = experiment.config
   optimizer = training.make_optimizer(config)
   loss_fn = classification.make_loss_fn(experiment.model)
-  train_step = training.make_train_step(loss_fn, optimizer, config)
+  train_step = device_memory.checked(
+    training.make_train_step(loss_fn, optimizer, config), config
+  )
   state = state_lib.create(experiment.init_fn, optimizer, config.seed)
 
   def update(batch):

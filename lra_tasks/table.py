@@ -17,7 +17,7 @@ TABLE = tables.Table(
   "runs/lra",
   NAMES,
   "attention",
-  ("softmax", "linear", "nam", "nam_erase", "nam_decay", "nam_full"),
+  ("softmax", "linear", "nam", "nam_erase", "nam_decay", "nam_full", "lru"),
   (),  # those that have data
   lambda task, attention: f"configs/lra/{task}.py:{attention}",
   read_tasks=("text", "retrieval", "image", "pathfinder"),
