@@ -198,9 +198,9 @@ def shortened():
       patch.setitem(data.SPLITS, name, split._replace(size=8))
     pace = effort.Pace(step_seconds=1.0, evaluation_seconds=1.0)
     patch.setattr(lra_run, "measure_pace", lambda *_: pace)
-    for name in ("fit", "load"):
-      function = getattr(training, name)
-      patch.setattr(training, name, unless_real(function))
+    slow = ((training, "fit"), (training, "load"), (lra_run, "load"))
+    for module, name in slow:
+      patch.setattr(module, name, unless_real(getattr(module, name)))
     yield
 
 
