@@ -150,6 +150,15 @@ def test_only_the_small_text_model_writes_means():
     assert make("text", arg).config.attention_kwargs == {}
 
 
+def test_memories_with_decay_mix_neighbouring_bytes():
+  for file in ("text", "retrieval"):
+    for preset in ("cpu", "s5"):
+      config = make(file, f"nam_full,{preset}").config
+      assert config.attention_kwargs == {"convolution": 4}
+  assert make("image", "nam_full,cpu").config.attention_kwargs == {}
+  assert make("text", "nam_full,plain").config.attention_kwargs == {}
+
+
 def test_presets_are_those_of_the_help():
   known = set(config_lib.NAMES["presets"])
   assert set().union(*map(presets, FILES)) == known

@@ -39,7 +39,12 @@ PLAIN_SIZES = {
 
 
 def get_config(
-  task: str, arg: str, presets: dict[str, dict], softmax_share: float = 1.0
+  task: str,
+  arg: str,
+  presets: dict[str, dict],
+  *,
+  softmax_share: float = 1.0,
+  convolution: int = 0,
 ) -> ml_collections.ConfigDict:
   """The config of a task.
 
@@ -49,6 +54,8 @@ def get_config(
     presets: preset -> fields.
     softmax_share: share of the steps that softmax attention, which is slower,
       makes with preset plain, so that all train for about the same time.
+    convolution: width of short convolutions of nam_decay and nam_full with
+      presets cpu and s5; 0 for none.
   """
   attention, _, preset = arg.partition(",")
   preset = preset or "cpu"
@@ -73,6 +80,9 @@ def get_config(
   if preset == "plain" and attention == "softmax":
     config.num_steps = round(softmax_share * config.num_steps)
     config.warmup_steps = round(softmax_share * config.warmup_steps)
+  is_ours = attention in ("nam_decay", "nam_full")
+  if convolution and is_ours and preset in ("cpu", "s5"):
+    config.attention_kwargs.convolution = convolution
   if attention == "tlb":  # a whole encoder, with blocks of its own
     for name in ("norm", "gated_mlp", "merge"):
       config.model_kwargs.pop(name, None)

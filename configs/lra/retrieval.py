@@ -53,4 +53,4 @@ PRESETS = {
 
 def get_config(arg: str = "nam"):
   """arg: "attention" or "attention,preset"."""
-  return base.get_config("retrieval", arg, PRESETS)
+  return base.get_config("retrieval", arg, PRESETS, convolution=4)

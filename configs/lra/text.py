@@ -67,7 +67,9 @@ PRESETS = {
 
 def get_config(arg: str = "nam"):
   """arg: "attention" or "attention,preset"."""
-  config = base.get_config("text", arg, PRESETS, softmax_share=1 / 10)
+  config = base.get_config(
+    "text", arg, PRESETS, softmax_share=1 / 10, convolution=4
+  )
   if arg == "nam,plain":  # it learns faster from a mean than from a sum
     config.attention_kwargs.mean_writes = True
   return config
