@@ -24,6 +24,11 @@ def when() -> dict[str, str]:
   }
 
 
+def read_table(file: Path, name: str) -> dict[str, Any] | None:
+  """A table in such a file, if it is there."""
+  return json.loads(file.read_text(encoding="utf-8")).get(name)
+
+
 def write_table(file: Path, name: str, table: Mapping[str, Any]) -> None:
   """Replaces a table in a file like docs/results.json."""
   written = {**json.loads(file.read_text(encoding="utf-8")), name: table}

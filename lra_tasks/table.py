@@ -45,7 +45,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
     help=f"further seeds for the {_BEST} rows that are best in validation",
   )
   add("--pictures", type=Path, help="folder to draw lra_TASK.png in")
-  add("--json", type=Path, help="file of tables to write lra_TASK to")
+  add("--json", type=Path, help="file of tables to add lra_TASK to")
   options = tables.parse(TABLE, parser, argv)
   command = _command(parser, options)
   try:
@@ -214,7 +214,9 @@ def _show(options, task, command):
     made = {"command": command, **record.when()}
     title = f"{_title(options, task)}."
     table = task_table.as_record(task, found, made, title)
-    record.write_table(options.json, f"lra_{task}", table)
+    name = f"lra_{task}"
+    table = task_table.grown(record.read_table(options.json, name), table)
+    record.write_table(options.json, name, table)
 
 
 def _title(options, task):

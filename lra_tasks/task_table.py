@@ -65,6 +65,23 @@ def as_record(
   }
 
 
+def grown(
+  before: Mapping[str, Any] | None, table: dict[str, Any]
+) -> dict[str, Any]:
+  """The table with rows recorded before, for runs that are no longer here.
+
+  Only a table of the same effort can grow.
+  """
+  if before is None or before["differs"] != table["differs"]:
+    return table
+  made = {key: before[key] for key in ("command", "machine", "date", "commit")}
+  new = {row["attention"] for row in table["rows"]}
+  kept = [
+    {**made, **row} for row in before["rows"] if row["attention"] not in new
+  ]
+  return {**table, "rows": [*kept, *table["rows"]]}
+
+
 def _cells(runs):
   """Means over the seeds; dashes without runs."""
   if not runs:

@@ -1,6 +1,7 @@
 """Tables of the Long Range Arena: what runs and what is printed."""
 
 import json
+import shutil
 import subprocess
 import threading
 
@@ -260,6 +261,28 @@ def test_what_is_recorded_is_a_table_of_the_pages(tmp_path):
   assert "| nam | 25.00 | 24.00 | 1,000 |" in text
   assert "| 0 | 36.1 |" in text
   assert "20 min of training" in text
+
+
+def test_a_recorded_table_grows_by_runs_of_the_same_effort(tmp_path):
+  file = tmp_path / "results.json"
+  file.write_text("{}")
+
+  def record_only(name, minutes):
+    finish(tmp_path, f"listops-{name}-cpu-{minutes}min-0", 0.25)
+    call(
+      tmp_path,
+      *(f"--minutes={minutes}", f"--attentions={name}", "--show"),
+      *("--tasks=listops", f"--json={file}"),
+    )
+    made = json.loads(file.read_text())["lra_listops"]
+    assert all(all(docs_tables.provenance(made, r).values()) for r in made["rows"])
+    return [row["attention"] for row in made["rows"]]
+
+  assert record_only("nam", 20) == ["nam"]
+  assert record_only("linear", 20) == ["nam", "linear"]
+  shutil.rmtree(tmp_path / "listops-nam-cpu-20min-0")
+  assert record_only("softmax", 20) == ["nam", "linear", "softmax"]
+  assert record_only("nam", 5) == ["nam"]
 
 
 def test_default_rows_exist_and_published_numbers_are_complete():
