@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nam_jax import training
+from nam_jax.baselines import lru
 from nam_jax.layers import nam_attention, presets
 from nam_jax.models import attentions
 from tests import agreement, linen_tools
@@ -250,6 +251,7 @@ def test_no_token_can_be_pooled_from_none():
     ("nam_causal", ()),
     ("nam_erase", ()),
     ("nam_full", ()),
+    ("lru", ()),
     ("nam", (3,)),
     ("nam_causal", (3,)),
   ],
@@ -379,6 +381,13 @@ def test_compat_lets_padding_attend_from_what_it_holds(attention, compat):
 def test_a_wrong_name_is_answered_with_the_known_ones(change, message):
   with pytest.raises(ValueError, match=message.replace("?", r"\?")):
     make(**({"attention": "nam"} | change))
+
+
+def test_the_state_of_lru_is_as_wide_as_all_heads():
+  size = attentions.Size(**(TINY | {"qkv_dim": 6}), max_len=12)
+  make_lru = attentions.KINDS["lru"].make
+  assert make_lru(size)().state_dim == 6
+  assert make_lru(size, state_dim=3, r_min=0.5)() == lru.LRU(3, r_min=0.5)
 
 
 def test_an_unknown_option_is_an_error():
