@@ -29,11 +29,10 @@ _NOTE = (
   "Best state: the one that was best in validation. Text with validation=test,"
   " as in runs with compat and in those of older versions, chooses it on test"
   " rows, so only the accuracy after the last update is fair there. Several"
-  " seeds are averaged. The paper's"
-  " numbers (Table 3) are for the benchmark's full tasks and networks, so they"
-  " say little about a small preset: preset cpu of ListOps has shorter inputs;"
-  " that of text has 2,048 bytes where the paper has 1,000, a batch norm before"
-  " the classifier, and mean_writes."
+  " seeds are averaged. The paper's numbers (Table 3) are for the benchmark's"
+  " network; that of the presets cpu and s5 is another one, and that of plain is"
+  " smaller. ListOps with preset plain has shorter inputs, text has 2,048 bytes"
+  " with cpu and plain where the paper has 1,000."
 )
 
 

@@ -152,7 +152,9 @@ def cpu(
     "schedule": "warmup_cosine",
     "warmup_steps": steps // 20,
     "grad_clip": 1.0,
+    "log_every": max(1, steps // 50),
     "eval_every": every,
+    "num_eval_batches": 80,
     "checkpoint_every": every,
     "model_kwargs": {
       "emb_dim": 64,

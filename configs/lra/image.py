@@ -39,7 +39,7 @@ PRESETS = {
     embed_values=True,
   ),
   "cpu": base.cpu(
-    12_000, 32, num_layers=4, merge=(1, 4, 1, 1), embed_values=True
+    7000, 32, num_layers=4, merge=(1, 4, 1, 1), embed_values=True
   ),
   # The benchmark's widths, a fraction of its steps, sinusoidal positions:
   # learned ones start so small that for thousands of steps only colours count.
