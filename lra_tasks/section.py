@@ -30,9 +30,9 @@ _NOTE = (
   " as in runs with compat and in those of older versions, chooses it on test"
   " rows, so only the accuracy after the last update is fair there. Several"
   " seeds are averaged. The paper's numbers (Table 3) are for the benchmark's"
-  " network; that of the presets cpu and s5 is another one, and that of plain is"
-  " smaller. ListOps with preset plain has shorter inputs, text has 2,048 bytes"
-  " with cpu and plain where the paper has 1,000."
+  " network; that of presets cpu and s5 is another one, that of plain smaller."
+  " ListOps with preset plain has shorter inputs, text has 2,048 bytes with cpu"
+  " and plain where the paper has 1,000."
 )
 
 
