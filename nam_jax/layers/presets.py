@@ -28,9 +28,9 @@ and gla compute decays (kda also output gates) through a narrow layer; and a
 decay starts from the time scales of `nam_jax.layers.decay`. With `max_erase=2`,
 a DeltaNet has eigenvalues between -1 and 1 (Grazzi et al. 2024, 2411.12537).
 
-`BOTH_WAYS` has memories for whole sequences, for classifiers for instance: half
-of the heads run from the first token to the last, half from the last to the
-first. There is one decay per key channel, trained but the same for all tokens.
+Two more are ours, for reading whole sequences, as classifiers do: half of the
+heads run from the last token to the first, and a, per key channel, is trained
+but the same for all tokens.
 
   nam_decay        p_w = 1, p_e = 0
   nam_full         p_w and p_e per head
@@ -44,9 +44,18 @@ _DELTA = {
   "convolution": 4,
   "output_norm": True,
 }
+_BOTH_WAYS = {
+  "bidirectional": True,
+  "decay": "channel",
+  "decay_from": "learned",
+  "output_norm": True,
+  "output_gate": "silu",
+}
 
 PRESETS: dict[str, dict[str, Any]] = {
   "nam": {"mode": "erase"},
+  "nam_decay": {"mode": "causal", **_BOTH_WAYS},
+  "nam_full": {"mode": "erase", **_BOTH_WAYS},
   "deltanet": _DELTA,
   "gated_deltanet": {**_DELTA, "decay": "head", "output_gate": "silu"},
   "kda": {**_DELTA, "decay": "channel", "output_gate": "sigmoid"},
@@ -71,17 +80,4 @@ PRESETS: dict[str, dict[str, Any]] = {
     "output_norm": True,
     "output_gate": "silu",
   },
-}
-
-_BOTH = {
-  "bidirectional": True,
-  "decay": "channel",
-  "decay_from": "learned",
-  "output_norm": True,
-  "output_gate": "silu",
-}
-
-BOTH_WAYS: dict[str, dict[str, Any]] = {
-  "nam_decay": {"mode": "causal", **_BOTH},
-  "nam_full": {"mode": "erase", **_BOTH},
 }

@@ -190,10 +190,7 @@ KINDS: dict[str, Kind] = {
   "nam_causal": Kind(_nam(mode="causal"), causal=True),
   "nam_erase": Kind(_nam(mode="erase"), causal=True),
   **{
-    name: Kind(_nam(**settings)) for name, settings in presets.BOTH_WAYS.items()
-  },
-  **{
-    name: Kind(_nam(**settings), causal=True)
+    name: Kind(_nam(**settings), causal=not settings.get("bidirectional"))
     for name, settings in presets.PRESETS.items()
     if name != "nam"  # which is nam_erase here
   },

@@ -10,7 +10,7 @@ import pytest
 from nam_jax.layers import decay
 from nam_jax.layers.nam_attention import NAMAttention
 from nam_jax.layers.nam_heads import NAMState
-from nam_jax.layers.presets import BOTH_WAYS, PRESETS
+from nam_jax.layers.presets import PRESETS
 from tests import linen_tools
 from tests.agreement import assert_agree
 from tests.reference import nam_attention as reference
@@ -30,13 +30,14 @@ FIELDS = {
   "paper": {"use_bias": True},
   "causal": {"mode": "causal", "use_bias": True},
   **PRESETS,
-  **BOTH_WAYS,
   "negative": {**PRESETS["deltanet"], "max_erase": 2},
   "everything": EVERYTHING,
 }
 LAYERS = {name: NAMAttention(H, **fields) for name, fields in FIELDS.items()}
 STREAMS = [
-  name for name in LAYERS if name not in {"paper", *BOTH_WAYS, "everything"}
+  name
+  for name, layer in LAYERS.items()
+  if layer.mode != "bidirectional" and not layer.bidirectional
 ]
 # The rows start, pause and end at different places.
 MASK = np.array(

@@ -64,7 +64,6 @@ IMAGE = COMMON | {
 # The attentions that the benchmark and its authors' forks do not have.
 OURS = {
   *("nam_causal", "nam_erase", "lru"),
-  *presets.BOTH_WAYS,
   *(set(presets.PRESETS) - {"nam"}),
 }
 

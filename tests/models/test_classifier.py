@@ -113,3 +113,16 @@ def test_merged_tokens_are_pooled(pool, causal):
   ]
   actual = linen_tools.compiled(tokens.apply)(variables, inputs, mask)
   assert_agree(actual, np.stack(expected), 1e-5)
+
+
+def test_pixels_are_embedded_by_their_brightness():
+  inputs = ids()
+  encoder = TokenEncoder(20, WIDTH, Same(), pool="MEAN", embed_values=True)
+  mask = jnp.ones(inputs.shape, bool)
+  variables = encoder.init(jax.random.key(0), inputs, mask)
+  layer = variables["params"]["embedding"]
+  layer["bias"] = Random().normal(WIDTH)
+  values = 2 * np.asarray(inputs, np.float32)[..., None] / 19 - 1
+  expected = values @ np.asarray(layer["kernel"]) + np.asarray(layer["bias"])
+  pooled = encoder.apply(variables, inputs, mask)
+  assert_agree(pooled, expected.mean(axis=1), 1e-5)
