@@ -43,7 +43,7 @@ ATTENTIONS = ("softmax", "linear", "nam", "nam_erase")
 #
 # What is the value of a nested expression of MIN, MAX, MED (the median) and SM
 # (the sum modulo 10)? There are ten possible answers. The benchmark's
-# expressions have 500 to 2,000 tokens; those of preset `cpu` have 10 to 127.
+# expressions have 500 to 2,000 tokens; those of preset `plain` have 10 to 127.
 
 # %%
 settings = listops_trees.Settings(
@@ -68,7 +68,7 @@ log = io.StringIO()
 
 
 def compare(attention):
-  config = listops.get_config(f"{attention},cpu")
+  config = listops.get_config(f"{attention},plain")
   config.num_steps, config.warmup_steps = STEPS, STEPS // 10
   config.log_every = max(1, STEPS // 10)
   config.task_kwargs.update(num_train=STEPS * config.batch_size)
