@@ -65,7 +65,13 @@ class LRAConfig(training.TrainConfig):
       raise training.UserError(
         f"trim={self.trim} needs compat=False, so that padding has no effect"
       )
-    if self.trim and self.model_kwargs.get("classifier_pool") == "FLATTEN":
+    sizes = self.model_kwargs
+    if self.trim and (sizes.get("pool_norm") or sizes.get("norm") == "batch"):
+      raise training.UserError(
+        f"trim={self.trim} needs a network without batch norm (pool_norm,"
+        " norm=batch): rows of similar length are no sample of all rows"
+      )
+    if self.trim and sizes.get("classifier_pool") == "FLATTEN":
       raise training.UserError(
         f"trim={self.trim} needs another classifier_pool than FLATTEN, which"
         " reads max_length tokens"

@@ -177,6 +177,8 @@ def test_a_trimmed_run_is_tested_as_without_trimming(tmp_path):
       {"trim": 8, "model_kwargs": {"classifier_pool": "FLATTEN"}},
       "trim=8 needs another classifier_pool than FLATTEN",
     ),
+    ({"trim": 8, "model_kwargs": {"pool_norm": True}}, "without batch norm"),
+    ({"trim": 8, "model_kwargs": {"norm": "batch"}}, "without batch norm"),
   ],
 )
 def test_settings_that_need_padding_are_refused(fields, message):
