@@ -18,15 +18,15 @@ TOKENS, CHUNK = 1024, 64
 ACCELERATORS = ("cuda", "tpu")
 
 
-def decays(q, k, v):
+def decays(q, k, v, **gates):
   """One decay per head."""
-  return nam_jax.memory(q, k, v, log_decay=-jnp.square(k[..., 0]))
+  return nam_jax.memory(q, k, v, log_decay=-jnp.square(k[..., 0]), **gates)
 
 
-def by_channel(q, k, v):
-  """Every gate per channel."""
-  p_w, p_e = jax.nn.sigmoid(v), jax.nn.sigmoid(k)
-  return nam_jax.memory(q, k, v, p_w=p_w, p_e=p_e, log_decay=-jnp.square(k))
+def by_channel(q, k, v, **gates):
+  """Every gate per channel, but those given."""
+  gates = {"p_w": jax.nn.sigmoid(v), "p_e": jax.nn.sigmoid(k)} | gates
+  return nam_jax.memory(q, k, v, log_decay=-jnp.square(k), **gates)
 
 
 # A form, and how often the body of its longest loop runs.
@@ -104,11 +104,17 @@ def test_only_the_triangular_inverse_asks_for_exact_products(task):
     (nam_jax.memory, 64, 1.0, TOKENS),
     (nam_jax.memory, 128, 1.0, TOKENS // CHUNK),
     (nam_jax.memory, 64, 0, TOKENS // CHUNK),
+    (decays, 32, 1.0, TOKENS),
+    (decays, 64, 1.0, TOKENS // CHUNK),
+    (decays, 16, 0, TOKENS),
+    (decays, 32, 0, TOKENS // CHUNK),
+    (by_channel, 32, 0, TOKENS),
+    (by_channel, 64, 0, TOKENS // CHUNK),
     (nam_jax.memory_chunked, 64, 1.0, TOKENS // CHUNK),
     (nam_jax.memory_scan, 128, 0, TOKENS),
   ],
 )
-def test_on_a_cpu_memory_runs_narrow_keys_that_erase_token_by_token(
+def test_on_a_cpu_narrow_memories_that_erase_or_decay_run_token_by_token(
   form, width, p_e, expected
 ):
   text = lower(trace(form, "gradient", width, p_e=p_e), "cpu")
