@@ -84,8 +84,8 @@ def get_config(
   if convolution and is_ours and preset in ("cpu", "s5"):
     config.attention_kwargs.convolution = convolution
   if attention == "tlb":  # a whole encoder, with blocks of its own
-    for name in ("norm", "gated_mlp", "merge"):
-      config.model_kwargs.pop(name, None)
+    for name in {"norm", "gated_mlp", "merge"} & {*config.model_kwargs}:
+      del config.model_kwargs[name]
   return config
 
 
