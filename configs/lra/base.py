@@ -135,19 +135,13 @@ def s5(
   }
 
 
-def cpu(
-  steps: int,
-  batch_size: int,
-  *,
-  learning_rate: float = 2e-3,
-  **model_kwargs: object,
-) -> dict:
+def cpu(steps: int, batch_size: int, **model_kwargs: object) -> dict:
   """A modern block, and a schedule without epochs."""
   every = max(1, steps // 10)
   return {
     "batch_size": batch_size,
     "num_steps": steps,
-    "learning_rate": learning_rate,
+    "learning_rate": 2e-3,
     "weight_decay": 0.01,
     "schedule": "warmup_cosine",
     "warmup_steps": steps // 20,
