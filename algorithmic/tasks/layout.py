@@ -39,6 +39,15 @@ def masks(unknown: np.ndarray) -> np.ndarray:
   return np.where(unknown, MASK, PAD)
 
 
+def until_pad(inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+  """The masks [b s] up to the first one whose target is PAD, and that one.
+
+  Whoever knows where an answer ends need not prove it at every later mask.
+  """
+  ended = (inputs == MASK) & (targets == PAD)
+  return (inputs == MASK) & (np.cumsum(ended, axis=1) - ended == 0)
+
+
 def complete(
   given: np.ndarray, answer: np.ndarray, unknown: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -1,11 +1,17 @@
 """Tasks on natural numbers, written as little-endian digit strings.
 
-Numbers are drawn and added digit by digit, so that no integer overflows.
+Numbers are drawn and added digit by digit, so that no integer overflows;
+products and roots are taken of Python's integers, in arrays of objects.
 """
+
+import math
 
 import numpy as np
 
 from algorithmic.tasks import layout, task
+
+# The shortest published question: a bit, a sign, a bit.
+_FEWEST_SYMBOLS = 3
 
 
 def random_numbers(
@@ -31,6 +37,25 @@ def add(a: np.ndarray, b: np.ndarray, base: int) -> np.ndarray:
   counts = np.maximum.accumulate(total[:, ::-1] != 0, axis=1)[:, ::-1]
   counts[:, 0] = True
   return np.where(counts, total, layout.PAD)
+
+
+def value(bits: np.ndarray) -> np.ndarray:
+  """The integers [b] of little-endian binary numbers [b w]."""
+  powers = 1 << np.arange(bits.shape[1], dtype=object)
+  return (bits == 1).astype(object) @ powers
+
+
+def binary(values: np.ndarray, width: int) -> np.ndarray:
+  """The little-endian bits [b width] of integers [b]."""
+  bits = values[:, None] >> np.arange(width, dtype=object) & 1
+  return bits.astype(np.int32)
+
+
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+  """The products [b w] of binary numbers, without leading zeros."""
+  products = value(a) * value(b)
+  lengths = np.array([max(1, n.bit_length()) for n in products])
+  return layout.keep_first(binary(products, int(lengths.max())), lengths)
 
 
 class Fib(task.Task):
@@ -63,10 +88,12 @@ class Fib(task.Task):
     self, a: np.ndarray, b: np.ndarray
   ) -> tuple[np.ndarray, np.ndarray]:
     """`_ a _ b _ M..M E` and `_ a _ b _ (a+b) E`."""
-    total = add(a, b, self.base)
-    bar = layout.DELIMITER
-    given = layout.join(bar, a, bar, b, bar)
-    return layout.complete(given, total, total != layout.PAD)
+    total = self.result(a, b)
+    return layout.complete(_given(a, b), total, total != layout.PAD)
+
+  def result(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """What is asked for."""
+    return add(a, b, self.base)
 
 
 class BinaryAddition(Fib):
@@ -77,10 +104,121 @@ class BinaryAddition(Fib):
   >>> print(BinaryAddition().example("01", "111"))
   _01_111_MMMME
   _01_111_1001E
+
+  `published=True`, as in the Chomsky suite: both numbers and the sign between
+  them have d symbols, at least 3, and leading zeros; masks do not reveal the
+  length of the sum, which ends with a PAD, and what follows it is not counted.
+
+  >>> print(BinaryAddition(published=True).example("01", "11"))
+  _01_11_MMMMMME
+  _01_11_101...E
   """
 
   name = "binary_addition"
   base = 2
+  published: bool = False
+  # How many masks there are besides the d of a published question.
+  _more_masks = 1
+
+  def sequence_length(self, digits: int) -> int:
+    """a, b and the masks for the result, three delimiters, END."""
+    if not self.published:
+      return super().sequence_length(digits)
+    digits = max(digits, _FEWEST_SYMBOLS)
+    return 2 * digits + 3 + self._more_masks
+
+  def question(
+    self, rng: np.random.Generator, digits: np.ndarray
+  ) -> tuple[np.ndarray, ...]:
+    """Two numbers a and b."""
+    if not self.published:
+      return super().question(rng, digits)
+    bits = np.maximum(digits, _FEWEST_SYMBOLS) - 1
+    first = rng.integers(1, bits)
+    a = layout.random_strings(rng, first, range(2))
+    return a, layout.random_strings(rng, bits - first, range(2))
+
+  def complete(
+    self, a: np.ndarray, b: np.ndarray
+  ) -> tuple[np.ndarray, np.ndarray]:
+    """`_ a _ b _ M..M E` and `_ a _ b _ result E`."""
+    if not self.published:
+      return super().complete(a, b)
+    bits = sum((x != layout.PAD).sum(axis=1) for x in (a, b))
+    masks = bits + 1 + self._more_masks
+    result = self.result(a, b)
+    room = max(0, int(masks.max()) - result.shape[1])
+    answer = np.pad(result, ((0, 0), (0, room)), constant_values=layout.PAD)
+    unknown = np.arange(answer.shape[1]) < masks[:, None]
+    return layout.complete(_given(a, b), answer, unknown)
+
+  def counted(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Every mask; published: those of the result and of its end."""
+    if not self.published:
+      return super().counted(inputs, targets)
+    return layout.until_pad(inputs, targets)
+
+
+class BinaryMultiplication(BinaryAddition):
+  """Multiplies two little-endian binary numbers: `_ a _ b _ M..M E`.
+
+  Numbers, and `published`, as in `BinaryAddition`. 2 * 7 = 14 is
+
+  >>> print(BinaryMultiplication().example("01", "111"))
+  _01_111_MMMME
+  _01_111_0111E
+  """
+
+  name = "binary_multiplication"
+  _more_masks = 0
+
+  def sequence_length(self, digits: int) -> int:
+    """a, b and the masks for the result, three delimiters, END."""
+    if self.published:
+      return super().sequence_length(digits)
+    product = 2 * digits if digits > 1 else 1
+    return 2 * digits + product + 4
+
+  def result(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product."""
+    return multiply(a, b)
+
+
+class SquareRoot(task.Task):
+  """The square root of d bits, rounded down: `_ n _ M..M E`.
+
+  Here the leading bit comes first, as in the Chomsky suite, and may be 0; the
+  root of d bits has d / 2, rounded up. 37 has root 6:
+
+  >>> print(SquareRoot().example("100101"))
+  _100101_MMME
+  _100101_110E
+  """
+
+  name = "square_root"
+
+  def sequence_length(self, digits: int) -> int:
+    """d bits, half as many masks, two delimiters, END."""
+    return digits + -(-digits // 2) + 3
+
+  def question(
+    self, rng: np.random.Generator, digits: np.ndarray
+  ) -> tuple[np.ndarray, ...]:
+    """Random bits."""
+    return (layout.random_strings(rng, digits, range(2)),)
+
+  def complete(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`_ n _ M..M E` and `_ n _ root E`."""
+    # Padded at its end, a number is a multiple of the power that is 1 there.
+    length = (number != layout.PAD).sum(axis=1)
+    values = value(number[:, ::-1]) >> (number.shape[1] - length)
+    roots = np.array([math.isqrt(n) for n in values], object)
+    width = -(-length // 2)
+    answer = binary(roots, int(width.max()))[:, ::-1]
+    unknown = np.arange(answer.shape[1]) >= answer.shape[1] - width[:, None]
+    bar = layout.DELIMITER
+    given = layout.join(bar, number, bar)
+    return layout.complete(given, answer, unknown)
 
 
 class Progression(task.Task):
@@ -114,6 +252,10 @@ class Progression(task.Task):
     """`_ x _ x+k _ M..M E` and `_ x _ x+k _ x+2k E`."""
     second = add(first, difference, 10)
     third = add(second, difference, 10)
-    bar = layout.DELIMITER
-    given = layout.join(bar, first, bar, second, bar)
-    return layout.complete(given, third, third != layout.PAD)
+    return layout.complete(_given(first, second), third, third != layout.PAD)
+
+
+def _given(a, b):
+  """`_ a _ b _`."""
+  bar = layout.DELIMITER
+  return layout.join(bar, a, bar, b, bar)

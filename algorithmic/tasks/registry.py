@@ -3,6 +3,7 @@
 import dataclasses
 
 from algorithmic.tasks import (
+  expressions,
   numbers,
   reduce,
   repeat_copy,
@@ -25,12 +26,18 @@ TASKS: dict[str, type[task.Task]] = {
     strings.Parity,
     strings.EvenPairs,
     strings.ModularArithmetic,
+    expressions.BracketArithmetic,
+    expressions.SolveEquation,
     strings.CycleNavigation,
     strings.ReverseString,
     stacks.StackManipulation,
     strings.BucketSort,
     strings.OddsFirst,
+    strings.DuplicateString,
+    strings.MissingDuplicate,
     numbers.BinaryAddition,
+    numbers.BinaryMultiplication,
+    numbers.SquareRoot,
   )
 }
 

@@ -97,14 +97,18 @@ class StackManipulation(task.Task):
   >>> print(StackManipulation().example("01", "^11"))
   _01_^11_MMMMME
   _01_^11_110..E
+
+  `published=True`, as in the Chomsky suite: there is a mask more, the stack
+  always ends with a PAD, and what follows it is not counted.
   """
 
   name = "stack_manipulation"
   symbols = "01^3456789_.SEM?"
+  published: bool = False
 
   def sequence_length(self, digits: int) -> int:
-    """d symbols, d masks, three delimiters, END."""
-    return 2 * digits + 4
+    """d symbols, d masks, published one more, three delimiters, END."""
+    return 2 * digits + 4 + self.published
 
   def question(
     self, rng: np.random.Generator, digits: np.ndarray
@@ -125,6 +129,13 @@ class StackManipulation(task.Task):
       contents.pop(step == POP)
     bar = layout.DELIMITER
     given = layout.join(bar, stack, bar, actions, bar)
-    count = (steps != layout.PAD).sum(axis=1)
-    unknown = np.arange(steps.shape[1]) < count[:, None]
-    return layout.complete(given, contents.top_first(), unknown)
+    answer = layout.join(contents.top_first(), layout.PAD)
+    count = (steps != layout.PAD).sum(axis=1) + self.published
+    unknown = np.arange(answer.shape[1]) < count[:, None]
+    return layout.complete(given, answer, unknown)
+
+  def counted(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Every mask; published: those of the stack and of its end."""
+    if not self.published:
+      return super().counted(inputs, targets)
+    return layout.until_pad(inputs, targets)

@@ -8,6 +8,8 @@ MODULUS = 5
 # Tokens of the moves on a cycle, and of the operators.
 STAY, FORWARD, BACK = 5, 6, 7
 PLUS, MINUS, TIMES = 5, 6, 7
+# The token of a gap.
+MISSING = 2
 
 
 class StringTask(task.Task):
@@ -108,14 +110,39 @@ class OddsFirst(StringTask):
   >>> print(OddsFirst().example("01011"))
   _01011_MMMMME
   _01011_00111E
+
+  `published=True`: the 2nd, 4th... come first, as in the code, though not in
+  the text, of the Chomsky suite.
   """
 
   name = "odds_first"
   alphabet = range(2)
+  published: bool = False
 
   def answer(self, string: np.ndarray) -> np.ndarray:
     """The odd places, counted from 1, then the even ones."""
-    return np.concatenate([string[:, ::2], string[:, 1::2]], axis=1)
+    halves = [string[:, ::2], string[:, 1::2]]
+    return np.concatenate(halves[:: -1 if self.published else 1], axis=1)
+
+
+class DuplicateString(StringTask):
+  """Repeats d bits twice: `_ s _ M..M E`.
+
+  >>> print(DuplicateString().example("0011"))
+  _0011_MMMMMMMME
+  _0011_00110011E
+  """
+
+  name = "duplicate_string"
+  alphabet = range(2)
+
+  def sequence_length(self, digits: int) -> int:
+    """Three strings of d symbols, two delimiters, END."""
+    return 3 * digits + 3
+
+  def answer(self, string: np.ndarray) -> np.ndarray:
+    """The string and the string."""
+    return np.tile(string, 2)
 
 
 class Parity(VerdictTask):
@@ -142,16 +169,54 @@ class EvenPairs(VerdictTask):
   >>> print(EvenPairs().example("00110"))
   _00110_ME
   _00110_1E
+
+  `published=True`: 0 is the answer for an even number, as in the code of the
+  Chomsky suite.
   """
 
   name = "even_pairs"
   alphabet = range(2)
+  published: bool = False
 
   def answer(self, string: np.ndarray) -> np.ndarray:
-    """1 for an even number of changes, else 0."""
+    """Whether the number of changes is even; published: odd."""
     left, right = string[:, :-1], string[:, 1:]
     changes = (left != right) & (right != layout.PAD)
-    return 1 - changes.sum(axis=1, keepdims=True) % 2
+    return (changes.sum(axis=1, keepdims=True) + 1 - self.published) % 2
+
+
+class MissingDuplicate(VerdictTask):
+  """Finds the bit that is missing in d bits written twice: `_ s _ M E`.
+
+  Token 2, shown as ?, stands for the missing one.
+
+  >>> print(MissingDuplicate().example("01100?10"))
+  _01100?10_ME
+  _01100?10_1E
+  """
+
+  name = "missing_duplicate"
+  symbols = "01?3456789_.SEM?"
+
+  def sequence_length(self, digits: int) -> int:
+    """Two strings of d symbols, two delimiters, one answer, END."""
+    return 2 * digits + 4
+
+  def question(
+    self, rng: np.random.Generator, digits: np.ndarray
+  ) -> tuple[np.ndarray, ...]:
+    """A string twice, with a gap at one of the 2d places."""
+    once = layout.random_strings(rng, digits, range(2))
+    twice = np.tile(once, 2)
+    twice = layout.place(twice, twice != layout.PAD, 0, twice.shape[1])
+    twice[np.arange(digits.size), rng.integers(0, 2 * digits)] = MISSING
+    return (twice,)
+
+  def answer(self, string: np.ndarray) -> np.ndarray:
+    """What stands half the string before or after the gap."""
+    length = (string != layout.PAD).sum(axis=1, keepdims=True)
+    place = np.argmax(string == MISSING, axis=1)[:, None]
+    return np.take_along_axis(string, (place + length // 2) % length, axis=1)
 
 
 class CycleNavigation(VerdictTask):

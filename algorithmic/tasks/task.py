@@ -53,6 +53,11 @@ class Task:
     """Inputs and targets [b w]; PAD columns of the inputs are gaps."""
     raise NotImplementedError
 
+  def counted(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The positions [b s] that loss and accuracy count: every mask."""
+    del targets
+    return inputs == layout.MASK
+
   def sample(
     self,
     rng: np.random.Generator,
@@ -83,7 +88,7 @@ class Task:
     offset = rng.integers(0, free + 1) if shift else 0
     inputs = layout.place(inputs, real, offset, width)
     targets = layout.place(targets, real, offset, width)
-    mask, loss_mask = inputs != layout.PAD, inputs == layout.MASK
+    mask, loss_mask = inputs != layout.PAD, self.counted(inputs, targets)
     return Batch(inputs, targets, mask, loss_mask, digits)
 
   def show(

@@ -59,6 +59,9 @@ class NAMAttention(nn.Module, nam_settings.Settings):
     output_norm: divide what each head returns by its root mean square.
     output_gate: multiply it by a "sigmoid" or "silu" gate of the token; None
       for no gate.
+    num_writes: writes per token, each with its own key, value and gates
+      (DeltaProduct; Siems et al. 2025, 2502.10297). One write with max_erase=2
+      can mirror a memory, two can rotate it.
   """
 
   def __post_init__(self):

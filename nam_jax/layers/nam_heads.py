@@ -25,6 +25,7 @@ from nam_jax.ops import (
   normalize,
   outer_product,
   precision,
+  several_writes,
 )
 
 _EPSILON = 1e-5  # added to the mean square in the output norm
@@ -35,7 +36,7 @@ class NAMState(NamedTuple):
   """What a `NAMAttention` with a convolution continues from."""
 
   memory: Float[Array, "b h v k"]
-  tail: Float[Array, "b t 3 h k"]  # queries, keys, values of the last tokens
+  tail: Float[Array, "b t c h k"]  # queries, keys, values of the last tokens
 
 
 State = Float[Array, "b h v k"] | NAMState
@@ -62,7 +63,7 @@ def read(
   else:
     kernel = None
     if settings.convolution:
-      kernel = params["short_convolution"]["kernel"][:, None]  # [w 1 3 h k]
+      kernel = params["short_convolution"]["kernel"][:, None]  # [w 1 c h k]
     gates = _gates(settings, params, x)
     if settings.bidirectional:
       heads = _both_ways(qkv, gates, kernel, mask)
@@ -120,34 +121,58 @@ def _causal(qkv, gates, kernel, state, mask):
   if kernel is None:
     return _write_and_read(qkv, gates, state, mask)
   memory, tail = _start(qkv, kernel, state)
-  qkv, tail = short_convolution.short_convolution(
-    jnp.stack(qkv, axis=2), kernel, tail, mask
+  mixed, tail = short_convolution.short_convolution(
+    _stack(qkv), kernel, tail, mask
   )
-  qkv = jnp.moveaxis(jax.nn.silu(qkv), 2, 0)
-  reads, memory = _write_and_read(qkv, gates, memory, mask)
+  reads, memory = _write_and_read(
+    _unstack(jax.nn.silu(mixed), qkv), gates, memory, mask
+  )
   return reads, NAMState(memory, tail)
+
+
+def _stack(qkv):
+  """Queries and all keys and values as one array [b s c h k]."""
+  q, *kv = qkv
+  kv = (x[:, :, :, None] if x.ndim == q.ndim else x for x in kv)
+  return jnp.moveaxis(jnp.concatenate([q[:, :, :, None], *kv], axis=3), 3, 2)
+
+
+def _unstack(stack, like):
+  """The parts of `_stack`, in the shapes they had."""
+  n = stack.shape[2] // 2
+  q, k, v = jnp.split(jnp.moveaxis(stack, 2, 3), [1, 1 + n], axis=3)
+  return tuple(x.reshape(y.shape) for x, y in zip((q, k, v), like, strict=True))
 
 
 def _write_and_read(qkv, gates, memory, mask):
   q, k, v = qkv
-  return memory_form.memory(
-    normalize.unit(q),
-    normalize.unit(k),
-    v,
-    p_w=gates.get("p_w", 1),
-    p_e=gates.get("p_e", 0),
-    log_decay=gates.get("log_decay"),
-    initial_memory=memory,
-    mask=mask,
+  arguments = {
+    "p_w": gates.get("p_w", 1),
+    "p_e": gates.get("p_e", 0),
+    "log_decay": gates.get("log_decay"),
+    "initial_memory": memory,
+    "mask": mask,
+  }
+  q, k = normalize.unit(q), normalize.unit(k)
+  if k.ndim == q.ndim:
+    return memory_form.memory(q, k, v, **arguments)
+
+  def writes_first(array):  # [b s h n ...] -> [b s n h ...]
+    return jnp.swapaxes(array, 2, 3)
+
+  for name in ("p_w", "p_e"):
+    arguments[name] = writes_first(arguments[name])
+  return several_writes.memory_several_writes(
+    q, writes_first(k), writes_first(v), **arguments
   )
 
 
 def _start(qkv, kernel, state):
   """The memory and the tail that a layer with a convolution starts from."""
-  b, _, h, k = qkv[1].shape
-  shape = (b, kernel.shape[0] - 1, 3, h, k)
+  b, _, h, k = qkv[0].shape
+  shape = (b, kernel.shape[0] - 1, kernel.shape[2], h, k)
   if state is None:
-    return None, jnp.zeros_like(qkv[1], shape=shape)
+    return None, jnp.zeros_like(qkv[0], shape=shape)
   if not isinstance(state, NAMState):
     raise ValueError(
       "with a convolution, the state to continue from is a NAMState (memory,"

@@ -31,6 +31,7 @@ _MODES_OF = {  # the modes in which a field does something
   "gates": MODES[2:],
   "tied_gates": MODES[2:],
   "max_erase": MODES[2:],
+  "num_writes": MODES[2:],
 }
 
 
@@ -57,6 +58,7 @@ class Settings:
   convolution: int | None = None
   output_norm: bool = False
   output_gate: str | None = None
+  num_writes: int = 1
 
   def check(self) -> None:
     """Checks that the settings fit together."""
@@ -100,6 +102,8 @@ class Settings:
       raise ValueError(
         f"convolution must be at least 2 tokens wide, got {self.convolution}"
       )
+    if self.num_writes < 1:
+      raise ValueError(f"num_writes must be at least 1, got {self.num_writes}")
     if self.bidirectional and self.num_heads % 2:
       raise ValueError(
         "bidirectional=True splits the heads into two directions, but"
@@ -119,11 +123,18 @@ def table(settings: Settings, width: int) -> parameters.Table:
   h, use_bias = settings.num_heads, settings.use_bias
   k = checks.head_width(settings.qkv_dim or width, h, "qkv_dim")
   tokens = (width,)
-  found = {
-    name: parameters.dense(tokens, (h, k), use_bias=use_bias)
-    for name in ("query", "key", "value")
+  n = settings.num_writes
+  per_head = (h,) if n == 1 else (h, n)
+  shapes = {
+    "query": (h, k),
+    "key": (*per_head, k),
+    "value": (*per_head, k),
   }
-  per_gate = (h, k) if settings.gates == "channel" else (h,)
+  found = {
+    name: parameters.dense(tokens, shape, use_bias=use_bias)
+    for name, shape in shapes.items()
+  }
+  per_gate = (*per_head, k) if settings.gates == "channel" else per_head
   for name, start in _gate_starts(settings).items():
     found[name] = parameters.dense(
       tokens,
@@ -139,7 +150,7 @@ def table(settings: Settings, width: int) -> parameters.Table:
   if settings.convolution:
     found["short_convolution"] = parameters.dense(
       (settings.convolution,),
-      (3, h, k),
+      (1 + 2 * n, h, k),
       use_bias=False,
       kernel_init=nn.initializers.lecun_uniform(),
     )

@@ -1,5 +1,6 @@
 """Every task against a slow solver that reads the printed question."""
 
+import operator
 import re
 
 import numpy as np
@@ -101,6 +102,52 @@ def modular_arithmetic(parts, d):
   return str(total % 5)
 
 
+def duplicate_string(parts, d):
+  return string_of("01", parts, d) * 2
+
+
+def missing_duplicate(parts, d):
+  (s,) = parts
+  assert len(s) == 2 * d
+  completions = [s.replace("?", bit) for bit in "01"]
+  (answer,) = (c[s.index("?")] for c in completions if c[:d] == c[d:])
+  return answer
+
+
+def bracket_value(s):
+  """The value of an expression, by recursion."""
+
+  def value_and_end(i):
+    if s[i] == "-":
+      return -int(s[i + 1]), i + 2
+    if s[i] != "(":
+      return int(s[i]), i + 1
+    value, i = value_and_end(i + 1)
+    if s[i] != ")":
+      act = {"+": operator.add, "-": operator.sub, "*": operator.mul}[s[i]]
+      right, i = value_and_end(i + 1)
+      value = act(value, right)
+    assert s[i] == ")"
+    return value, i + 1
+
+  value, end = value_and_end(0)
+  assert end == len(s)
+  return value % 5
+
+
+def bracket_arithmetic(parts, d):
+  return str(bracket_value(string_of("01234+-*()", parts, d)))
+
+
+def solve_equation(parts, d):
+  left, value = parts[0].split("=")
+  assert len(left) == d
+  (answer,) = (
+    x for x in "01234" if bracket_value(left.replace("x", x)) == int(value)
+  )
+  return answer
+
+
 def reduce(parts, d):
   (s,) = parts
   assert len(s) == d
@@ -138,6 +185,18 @@ def binary_addition(parts, d):
   return fib(parts, d, base=2)
 
 
+def binary_multiplication(parts, d):
+  fib(parts, d, base=2)
+  a, b = parts
+  return little_endian(number(a, 2) * number(b, 2), 2)
+
+
+def square_root(parts, d):
+  n = int(string_of("01", parts, d), 2)
+  root = next(r for r in range(int(n**0.5) + 1, -1, -1) if r * r <= n)
+  return f"{root:0{(d + 1) // 2}b}"
+
+
 SOLVERS = {
   solver.__name__: solver
   for solver in (
@@ -156,7 +215,13 @@ SOLVERS = {
     stack_manipulation,
     bucket_sort,
     odds_first,
+    duplicate_string,
+    missing_duplicate,
+    bracket_arithmetic,
+    solve_equation,
     binary_addition,
+    binary_multiplication,
+    square_root,
   )
 }
 
@@ -218,3 +283,62 @@ def test_repeat_copy_repeats_up_to_its_field():
   counts = batch.inputs[np.arange(300), batch.mask.argmax(axis=1) + 1]
   assert set(counts) == set(range(1, 10))
   np.testing.assert_array_equal(batch.loss_mask.sum(axis=1), 2 * counts)
+
+
+def test_published_odds_first_takes_the_other_half_first():
+  task = registry.make_task("odds_first", published=True)
+  assert task.example("0101110").splitlines()[1] == "_0101110_1110010E"
+
+
+def test_published_even_pairs_has_the_other_answers():
+  task = registry.make_task("even_pairs", published=True)
+  assert task.example("00110").splitlines()[1] == "_00110_0E"
+  assert task.example("0011").splitlines()[1] == "_0011_1E"
+
+
+def test_bracket_arithmetic_has_products_if_told_so():
+  task = registry.make_task("bracket_arithmetic", products=True)
+  batch = task.sample(np.random.default_rng(0), np.resize(range(1, 61), 300))
+  products = 0
+  for row in range(300):
+    given, completed = lines(task, batch, row)
+    parts, _ = question_of("bracket_arithmetic", given)
+    products += parts[0].count("*")
+    assert completed == given.replace("M", str(bracket_value(parts[0])))
+  assert products > 300
+
+
+def published_sum(parts, d):
+  return little_endian(sum(number(part, 2) for part in parts), 2), d + 1
+
+
+def published_product(parts, d):
+  return little_endian(number(parts[0], 2) * number(parts[1], 2), 2), d
+
+
+def published_stack(parts, d):
+  return stack_manipulation(parts, d).rstrip("."), d + 1
+
+
+@pytest.mark.parametrize(
+  ("name", "solve"),
+  [
+    ("binary_addition", published_sum),
+    ("binary_multiplication", published_product),
+    ("stack_manipulation", published_stack),
+  ],
+)
+def test_published_answers_end_where_the_masks_do_not_tell(name, solve):
+  task = registry.make_task(name, published=True)
+  batch = task.sample(np.random.default_rng(0), np.resize(range(3, 61), 300))
+  for row, d in enumerate(batch.digits):
+    given, completed = lines(task, batch, row)
+    parts, rest = question_of(name, given)
+    if name != "stack_manipulation":
+      assert sum(map(len, parts)) + 1 == d
+    answer, masks = solve(parts, int(d))
+    assert rest == "M" * masks + "E"
+    assert completed.split("_")[-1] == answer.ljust(masks, ".") + "E"
+    # The answer and one token that ends it.
+    assert batch.loss_mask[row].sum() == len(answer) + 1
+    assert batch.loss_mask[row, batch.mask[row]][-masks - 1]

@@ -97,6 +97,7 @@ def test_results_have_exactly_the_documented_keys(machine_run):
     "splits",
     "by_length",
     "wall_seconds",
+    "fingerprint",
     "versions",
   ]
   named = [results[key] for key in ("task", "model", "preset", "seed")]
@@ -141,6 +142,7 @@ def test_test_only_gives_the_same_numbers_and_sweeps(
   output = capsys.readouterr().out
   assert "od_hard" in output
   assert "40 digits" in output
+  assert f"results.json and pictures are in {machine_run}" in output
 
 
 def test_the_same_command_continues_a_run(guess_run, capsys):
@@ -148,6 +150,14 @@ def test_the_same_command_continues_a_run(guess_run, capsys):
   guess(guess_run)
   assert read(guess_run) == before
   assert "continuing the run" in capsys.readouterr().out
+
+
+def test_other_samples_are_refused(guess_run, monkeypatch):
+  """As after a change of the generator."""
+  monkeypatch.setattr(data, "_VALIDATION_SEED", 1)
+  for arguments in ((), ("--test_only",)):
+    with pytest.raises(training.UserError, match="data: id has 24 other rows"):
+      guess(guess_run, *arguments)
 
 
 def test_missing_matplotlib_costs_the_pictures_alone(
@@ -173,7 +183,7 @@ def test_missing_matplotlib_costs_the_pictures_alone(
     ([f"--config={CONFIGS}/task.py:dykc"], "task 'dykc'; did you mean 'dyck'"),
     ([f"--config={CONFIGS}/palin.py:dcn"], "model 'dcn'; did you mean 'dnc'"),
     ([f"--config={CONFIGS}/palin.py:dnc,big"], r"^unknown preset 'big'\. "),
-    ([f"--config={CONFIGS}/nothing.py"], "No such file .*nothing.py"),
+    ([f"--config={CONFIGS}/nothing.py"], "nothing.py: no such file; there are"),
     (["--config.lerning_rate=1"], "'lerning_rate'; did you mean 'learning_rat"),
     (["--config.learning_rate=fast"], "learning_rate=fast"),
     (
@@ -184,7 +194,9 @@ def test_missing_matplotlib_costs_the_pictures_alone(
     (["--config.task_kwargs.count='x'"], "unknown field of task 'palin'"),
     (["--config.curriculum_start=11"], "start 11, end 10"),
     (["--config.num_steps=0"], "num_steps=0 must be at least 1"),
-    (["--sweep=far"], "invalid literal .*'far'"),
+    (["--sweep=20,far"], "^--sweep=20,far is no list of lengths; write"),
+    (["--sweep=20,-3"], "^--sweep=20,-3 is no list of lengths; write"),
+    (["--config.sweep_kwargs.tap_length=9"], "did you mean 'tape_length'"),
     (["--tset_only"], "tset_only"),
     (["palin"], "unknown argument 'palin'"),
     (["--test_only"], "holds no run"),

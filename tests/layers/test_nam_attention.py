@@ -169,6 +169,8 @@ def test_dropout_is_on_in_training_only():
       r"decay_from='learned' needs a decay",
     ),
     ({"mode": "causal", "convolution": 1}, r"convolution must be .* got 1"),
+    ({"mode": "erase", "num_writes": 0}, "num_writes must be .* got 0"),
+    ({"mode": "causal", "num_writes": 2}, "num_writes needs mode='erase'"),
     (
       {"num_heads": 3, "mode": "causal", "bidirectional": True},
       r"bidirectional=True splits .* num_heads=3 is odd",

@@ -32,6 +32,8 @@ FIELDS = {
   **PRESETS,
   "negative": {**PRESETS["deltanet"], "max_erase": 2},
   "everything": EVERYTHING,
+  "everything twice": {**EVERYTHING, "num_writes": 2},
+  "three writes": {**PRESETS["gated_deltanet2"], "num_writes": 3},
 }
 LAYERS = {name: NAMAttention(H, **fields) for name, fields in FIELDS.items()}
 STREAMS = [

@@ -47,19 +47,22 @@ def run(layer, params, x, h):
   past, states, queries, returned = [], [], [], []
   M = 0
   for token in x:
-    qkv = np.stack([project(n, token) for n in ("query", "key", "value")])
+    parts = (project(name, token) for name in ("query", "key", "value"))
+    qkv = np.concatenate([np.atleast_2d(part) for part in parts])
     past.append(qkv)
     if layer.convolution:
       kernel = params["short_convolution"]["kernel"][:, :, h]
       last = past[-len(kernel) :]
       weights = kernel[len(kernel) - len(last) :]
       qkv = silu(sum(w * p for w, p in zip(weights, last, strict=True)))
-    q, k, v = unit(qkv[0]), unit(qkv[1]), qkv[2]
-    p_w, p_e = gates(layer, project, token)
+    n = layer.num_writes
     M = M * np.exp(log_decay(layer, params, token, h))
-    M = M + np.outer(p_w * v - (M * (p_e * k)).sum(-1), k)
+    each = (np.reshape(p, (n, -1)) for p in gates(layer, project, token))
+    for p_w, p_e, k, v in zip(*each, qkv[1 : 1 + n], qkv[1 + n :], strict=True):
+      k = unit(k)
+      M = M + np.outer(p_w * v - (M * (p_e * k)).sum(-1), k)
     states.append(M)
-    queries.append(q)
+    queries.append(unit(qkv[0]))
   for token, M, q in zip(x, states, queries, strict=True):
     o = (states[-1] if layer.mode == "bidirectional" else M) @ q
     if layer.output_norm:
