@@ -10,8 +10,12 @@ from pathlib import Path
 import ml_collections
 
 
-def get_config(path: str) -> ml_collections.ConfigDict:
+def get_config(path: str = "") -> ml_collections.ConfigDict:
   """path: the path of config.json."""
+  if not path:
+    raise ValueError(
+      "name a config.json: --config=configs/saved.py:CONFIG_JSON"
+    )
   text = Path(path).read_text(encoding="utf-8")
   return ml_collections.ConfigDict(_with_tuples(json.loads(text)))
 

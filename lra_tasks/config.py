@@ -10,7 +10,7 @@ from absl import flags
 from command_line import script
 from lra_tasks import registry as tasks
 from lra_tasks import upstream
-from nam_jax import training
+from nam_jax import spelling, training
 from nam_jax.models import attentions as models
 
 DEFAULT = "configs/lra/listops.py:nam"
@@ -128,12 +128,19 @@ def read(
       f"--time_only={values.time_only} is not a number of seconds"
     )
   name, notices = values.task_name, []
+  if name and name not in (known := {**tasks.TASKS, **upstream.OUR_NAMES}):
+    raise training.UserError(spelling.unknown("task", name, known))
   if upstream.is_upstream(fields):
-    name = name or upstream.task_of(file)
+    name = upstream.task_of(file, name)
+    upstream.check_task(file, fields, name)
     fields, notices = upstream.translate(fields, name)
   elif "task" not in fields:
     raise training.UserError(f"{file} sets no task; it may be a base config")
-  fields["task"], settings = upstream.our_task(name or fields["task"])
+  task, settings = upstream.our_task(name or fields["task"])
+  if task != upstream.our_task(fields["task"])[0] and fields.get("task_kwargs"):
+    notices.append(f"--task_name drops {fields['task_kwargs']}")
+    fields["task_kwargs"] = {}
+  fields["task"] = task
   fields["task_kwargs"] = fields.get("task_kwargs", {}) | settings
   if values.attention and values.attention != fields["attention"]:
     fields["attention"] = values.attention

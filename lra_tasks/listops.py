@@ -41,6 +41,9 @@ _ADVICE = (
 # Part of the name in the cache: change it when expressions are drawn
 # differently.
 _DRAWING = 1
+# Each level of an expression takes a few steps to evaluate.
+_DEEPEST = 1000
+_ROWS_AT_ONCE = 200
 
 _IDS = {
   word.encode(): index for index, word in enumerate(listops_trees.WORDS) if word
@@ -113,7 +116,24 @@ def read(path: pathlib.Path) -> listops_trees.Expressions:
   if not labels:
     raise DataError(f"{where}: no expression follows the header")
   tokens, offsets = rows.end_to_end(expressions)
-  return listops_trees.Expressions(tokens, offsets, np.array(labels, np.int32))
+  read = listops_trees.Expressions(tokens, offsets, np.array(labels, np.int32))
+  _check_values(path, read)
+  return read
+
+
+def _check_values(path: pathlib.Path, read: listops_trees.Expressions) -> None:
+  for start in range(0, len(read.labels), _ROWS_AT_ONCE):
+    labels = read.labels[start : start + _ROWS_AT_ONCE]
+    first, last = read.offsets[[start, start + len(labels)]]
+    tokens = read.tokens[first:last]
+    values = listops_trees.values(tokens, _depth(tokens))
+    wrong = np.flatnonzero(values != labels)
+    if wrong.size:
+      row = wrong[0]
+      raise DataError(
+        f"{path}, line {start + row + 2}: the answer is {values[row]}, not"
+        f" {labels[row]}"
+      )
 
 
 def _tokens(where: str, source: bytes) -> bytes:
@@ -127,15 +147,22 @@ def _tokens(where: str, source: bytes) -> bytes:
   if run_together or _UNKNOWN in tokens or not words.isascii():
     unknown = next(w for w in words.split(b" ") if w and w not in _IDS)
     raise DataError(f"{where}: unknown word {unknown!r:.40}")
-  step = _STEP[np.frombuffer(tokens, np.uint8)]
-  depth = np.cumsum(step, dtype=np.int32)
+  depth = _depth(np.frombuffer(tokens, np.uint8))
   # An operator closed right away is a step of 1, then one of -1.
+  step = np.diff(depth, prepend=0)
   is_empty = (step[:-1] > step[1:] + 1).any()
   if not tokens or depth[-1] != 0 or (depth[:-1] < 1).any() or is_empty:
     raise DataError(
       f"{where}: expected one whole expression, got {source!r:.60}"
     )
+  if depth.max() > _DEEPEST:
+    raise DataError(f"{where}: more than {_DEEPEST} operators in each other")
   return tokens
+
+
+def _depth(tokens: np.ndarray) -> np.ndarray:
+  """How many operators are open after each token."""
+  return np.cumsum(_STEP[tokens], dtype=np.int32)
 
 
 def _drawn(

@@ -109,6 +109,36 @@ def generate(settings: Settings) -> dict[str, Expressions]:
   }
 
 
+def values(tokens: np.ndarray, depth: np.ndarray) -> np.ndarray:
+  """The values of well-formed expressions that stand end to end.
+
+  Args:
+    tokens: uint8 [n].
+    depth: operators that are open after each token, [n].
+  """
+  order = np.argsort(depth.astype(np.int16), kind="stable")
+  ends = np.cumsum(np.bincount(depth))
+  inner = np.empty(0, np.int64)
+  for level in reversed(np.split(tokens[order], ends[:-1])):
+    # Each operator of this level is followed by its arguments: digits, and
+    # the last words of operators one level deeper, in their order.
+    level = level.astype(np.int64)
+    is_inner = level == CLOSE
+    is_operator = (level >= FIRST_OPERATOR) & ~is_inner
+    found = level - 1
+    found[is_inner] = inner
+    starts = np.flatnonzero(is_operator)
+    if not starts.size:
+      return found
+    arguments = np.diff(starts, append=level.size) - 1
+    inner = _apply(
+      level[starts] - FIRST_OPERATOR,
+      found[~is_operator],
+      np.cumsum(arguments) - arguments,
+      arguments,
+    )
+
+
 def _distinct(
   settings: Settings, total: int
 ) -> tuple[list[np.ndarray], list[int]]:

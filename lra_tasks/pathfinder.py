@@ -15,11 +15,12 @@ time: 80% for training, 10% for validation, 10% for the test.
 import logging
 import os
 import pathlib
+import stat
 from typing import NamedTuple
 
 import numpy as np
 
-from data_files import cache, disk, images
+from data_files import cache, disk, files_read, images
 from data_files.errors import DataError
 from lra_tasks import rows, task
 
@@ -36,6 +37,7 @@ _ADVICE = (
   " or draw images with python -m lra_tasks.pathfinder_generator."
 )
 _SHUFFLE_SEED = 0
+_LONGEST_NAME = 200
 
 
 class _Entry(NamedTuple):
@@ -128,9 +130,8 @@ def _read_folder(
     chosen = [entries[i] for i in _shuffled(len(entries))]
     _decode(target, chosen, resolution)
 
-  state = [str(folder.resolve()), len(entries)]
-  for path in [*metadata, *sorted((folder / "imgs").glob("*"))]:
-    state += [path.name, path.stat().st_mtime_ns]
+  paths = [*metadata, *(entry.path for entry in entries)]
+  state = [files_read.stamp(path) for path in paths]
   name = f"{folder.parent.name}-{folder.name}-{cache.digest(*state)}"
   kept = cache.keep(name, make)
   pixels = np.load(kept / "images.npy", mmap_mode="r", allow_pickle=False)
@@ -145,13 +146,20 @@ def _entries(folder: pathlib.Path, metadata: pathlib.Path) -> list[_Entry]:
   entries = []
   for where, line in disk.lines(metadata):
     fields = os.fsdecode(line).split()
-    if len(fields) < 4 or fields[3] not in ("0", "1"):
+    path = "/".join(fields[:2])
+    is_wrong = len(fields) < 4 or fields[3] not in ("0", "1")
+    if is_wrong or not path.isprintable() or len(path) > _LONGEST_NAME:
       raise DataError(
         f"{where}: expected folder, file, number and a label 0 or 1, got "
         f"{line!r:.60}"
       )
-    entries.append(_Entry(folder / fields[0] / fields[1], int(fields[3])))
+    entries.append(_Entry(folder / path, int(fields[3])))
   return entries
+
+
+def _is_empty(path: pathlib.Path) -> bool:
+  state = path.stat()
+  return stat.S_ISREG(state.st_mode) and not state.st_size
 
 
 def _decode(
@@ -159,7 +167,7 @@ def _decode(
 ) -> None:
   """Writes images.npy and labels.npy of all images that are not empty."""
   try:
-    full = [entry for entry in entries if entry.path.stat().st_size]
+    full = [entry for entry in entries if not _is_empty(entry.path)]
   except OSError as error:
     raise DataError(f"{error.filename}: {error.strerror}") from error
   if len(full) < len(entries):
@@ -167,6 +175,8 @@ def _decode(
     logging.getLogger(__name__).warning(
       "left out %d empty image(s), such as %s", len(empty), min(empty).path
     )
+  if not full:
+    raise DataError(f"{entries[0].path}: all images are empty, as this one is")
   shape = (resolution, resolution)
 
   def load(index: int) -> np.ndarray:

@@ -14,7 +14,10 @@ import concurrent.futures
 import contextlib
 import functools
 import multiprocessing
+import os
 import pathlib
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -95,8 +98,23 @@ def _mapper(workers: int) -> Iterator[Callable]:
     return
   # Forked processes would inherit locks that other threads may hold.
   context = multiprocessing.get_context("spawn")
-  with concurrent.futures.ProcessPoolExecutor(workers, context) as pool:
+  with concurrent.futures.ProcessPoolExecutor(
+    workers, context, _end_with_parent
+  ) as pool:
     yield pool.map
+
+
+def _end_with_parent():
+  """Has a worker ignore Ctrl-C, and end when its parent does, even at once."""
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+  parent = multiprocessing.parent_process()
+  assert parent
+
+  def wait():
+    parent.join()
+    os._exit(1)
+
+  threading.Thread(target=wait, daemon=True).start()
 
 
 def _write_images(

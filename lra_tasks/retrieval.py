@@ -10,12 +10,13 @@ pairs_{train,val,test}.tsv, with the header label, citing, candidate.
 """
 
 import pathlib
+import reprlib
 from collections.abc import Iterator
 
 import numpy as np
 
 from data_files import disk
-from data_files.errors import DataError
+from data_files.errors import DataError, excerpt
 from lra_tasks import rows, task
 
 _FOLDERS = (
@@ -106,9 +107,12 @@ def _read_aan(train: pathlib.Path, papers: _Papers) -> list[_Pairs]:
 def _read_pairs(texts: pathlib.Path, papers: _Papers) -> list[_Pairs]:
   numbers = {}
   for where, item, text in disk.json_texts(texts):
-    key = str(item.get("id")).encode()
-    if "id" not in item or key in numbers:
-      raise DataError(f"{where}: expected a unique id, got {key!r}")
+    name = item.get("id")
+    key = str(name).encode(errors="replace")
+    if not isinstance(name, str | int) or key in numbers:
+      raise DataError(
+        f"{where}: expected a unique id, got {excerpt(reprlib.repr(name))}"
+      )
     numbers[key] = papers.number(text)
   splits = []
   for split in ("train", "val", "test"):
@@ -122,7 +126,7 @@ def _read_pairs(texts: pathlib.Path, papers: _Papers) -> list[_Pairs]:
     for where, (label, *ids) in _table(lines, 3):
       unknown = [i for i in ids if i not in numbers]
       if unknown:
-        raise DataError(f"{where}: {texts.name} has no id {unknown[0]!r}")
+        raise DataError(f"{where}: {texts.name} has no id {unknown[0]!r:.60}")
       pairs.append((*(numbers[i] for i in ids), _label(where, label)))
     if not pairs:
       raise DataError(f"{where}: expected pairs after the header")

@@ -38,6 +38,7 @@ class Sequences:
     self._tokens, self._offsets = tokens, offsets
     self._max_length, self._first_id = max_length, first_id
     self.lengths = np.diff(offsets) if lengths is None else lengths
+    self.content = (tokens, offsets, self.lengths)
 
   def padded(self, index: int) -> tuple[np.ndarray, np.ndarray]:
     """The ids of a sequence, int32 [s], and their mask."""
@@ -69,6 +70,11 @@ class LabelledRows:
     """The labels of all rows, int32 [rows]."""
     return self._labels
 
+  @property
+  def content(self) -> tuple[np.ndarray, ...]:
+    """The labels, and the arrays that all inputs come from."""
+    return self._labels, *self._inputs_content()
+
 
 class TokenRows(LabelledRows):
   """Sequences of different lengths, each with a label."""
@@ -94,6 +100,9 @@ class TokenRows(LabelledRows):
   def _inputs_and_mask(self, index):
     return self._sequences.padded(index)
 
+  def _inputs_content(self):
+    return self._sequences.content
+
 
 class PairRows(LabelledRows):
   """Pairs of documents, each pair with a label."""
@@ -114,6 +123,9 @@ class PairRows(LabelledRows):
     documents = map(self._documents.padded, self._pairs[index])
     return tuple(np.stack(both) for both in zip(*documents, strict=True))
 
+  def _inputs_content(self):
+    return self._pairs, *self._documents.content
+
 
 class ImageRows(LabelledRows):
   """Gray images as sequences of pixels, row by row; every pixel is real."""
@@ -132,6 +144,9 @@ class ImageRows(LabelledRows):
     inputs = self._images[index].astype(np.int32)
     return inputs, np.ones(inputs.shape, bool)
 
+  def _inputs_content(self):
+    return (self._images,)
+
 
 class SomeRows(LabelledRows):
   """Some of the rows, in any order."""
@@ -148,6 +163,9 @@ class SomeRows(LabelledRows):
   def lengths(self) -> np.ndarray:
     """Tokens per row before cutting, [rows]; [rows 2] for two documents."""
     return self._rows.lengths[self._indices]
+
+  def _inputs_content(self):
+    return self._indices, *self._rows.content
 
 
 def end_to_end(texts: Collection[bytes]) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ import numpy as np
 from flax import linen as nn
 
 from command_line import machine, script
+from data_files import files_read
 from lra_tasks import config as config_lib
 from lra_tasks import effort, trimming
 from lra_tasks import registry as tasks
@@ -25,13 +26,16 @@ from lra_tasks.rows import SomeRows
 from lra_tasks.task import Task
 from nam_jax import training
 from nam_jax.models import attentions as models
+from nam_jax.models import options
 from nam_jax.training import (
   classification,
   device_memory,
+  fingerprint,
   run_dir,
   whole_files,
 )
 from nam_jax.training import state as state_lib
+from nam_jax.training.fingerprint import Fingerprint
 from nam_jax.training.step import EvalStep
 
 
@@ -43,6 +47,7 @@ class Experiment(NamedTuple):
   task: Task
   model: nn.Module
   eval_step: EvalStep
+  fingerprint: Fingerprint | None = None
 
   def init_fn(self, key: jax.Array) -> dict[str, Any]:
     """The model's variables."""
@@ -55,10 +60,10 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
   """Trains and tests as the flags in argv say."""
   config, notices, flags = config_lib.read(argv, usage)
   training.connect()
+  experiment = make_experiment(config, flags.workdir, flags.data_dir)
   if training.is_main():
     for notice in notices:
       print(f"notice: {notice}")
-  experiment = make_experiment(config, flags.workdir, flags.data_dir)
   if flags.time_only:
     pace = measure_pace(experiment, float(flags.time_only))
     experiment.workdir.mkdir(parents=True, exist_ok=True)
@@ -70,6 +75,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
   training.write_results(experiment.workdir, results)
   if training.is_main():
     print(show(results))
+    print(script.ending(experiment.workdir, argv))
 
 
 def make_experiment(
@@ -78,15 +84,22 @@ def make_experiment(
   """Reads data, builds the model; raises `UserError` for a wrong setting."""
   config = config.resolved()
   with script.user_errors():
-    task = tasks.make_task(config.task, data_dir or None, **config.task_kwargs)
+    with files_read.recorded() as files:
+      task = tasks.make_task(
+        config.task, data_dir or None, **config.task_kwargs
+      )
     experiment = for_task(config, task, workdir)
     # Wrong settings fail here, before anything is written.
     jax.eval_shape(experiment.init_fn, jax.random.key(0))
-  return experiment
+  return experiment._replace(fingerprint=_fingerprint(task, files))
 
 
 def for_task(config: LRAConfig, task: Task, workdir: str = "") -> Experiment:
   """Builds the model for a task's sizes; the task's rows may be missing."""
+  sizes = {*options.arguments(models.Size)} - {"max_len", "compat"}
+  options.check(
+    "config key", config.model_kwargs, sorted(sizes), "model_kwargs."
+  )
   model = models.make_classifier(
     config.attention,
     config.attention_kwargs,
@@ -117,6 +130,7 @@ def train(experiment: Experiment) -> training.FitResult:
     classification.make_loss_fn(experiment.model),
     _training_data(experiment),
     lambda state: _evaluate(experiment, state, rows),
+    experiment.fingerprint,
   )
 
 
@@ -151,12 +165,14 @@ def measure_pace(experiment: Experiment, seconds: float) -> effort.Pace:
 
 def load(experiment: Experiment) -> training.FitResult:
   """A run that `train` made earlier, whichever rows validated it."""
-  config = experiment.config
+  config, data = experiment.config, experiment.fingerprint
   saved = run_dir.read_config(experiment.workdir, config)["task_kwargs"]
   if "validation" in config.task_kwargs and "validation" in saved:
     settings = config.task_kwargs | {"validation": saved["validation"]}
+    if settings != config.task_kwargs:  # which other rows were trained on
+      data = fingerprint.only(data, ["test"])
     config = dataclasses.replace(config, task_kwargs=settings)
-  return training.load(config, experiment.workdir, experiment.init_fn)
+  return training.load(config, experiment.workdir, experiment.init_fn, data)
 
 
 def measure(
@@ -199,6 +215,14 @@ def show(results: dict[str, Any]) -> str:
       f"{tested['loss']:8.4f}"
     )
   return "\n".join(lines)
+
+
+def _fingerprint(task, files):
+  splits = {
+    name: getattr(task, name).content
+    for name in ("train", "validation", "test")
+  }
+  return fingerprint.make(splits, files_read.named(files))
 
 
 def _training_data(experiment):
@@ -250,7 +274,7 @@ def _tested(experiment, state):
 def _validated(history, step):
   """The accuracy of the evaluation in training after this step."""
   rows = (r for r in history if r["kind"] == "eval" and r["step"] == step)
-  return next((row["accuracy"] for row in rows), None)
+  return next((row.get("accuracy") for row in rows), None)
 
 
 def _median(history, name):

@@ -81,6 +81,7 @@ def _command(parser, options):
       is_list = isinstance(value, list)
       text = ",".join(map(str, value)) if is_list else str(value)
       words.append(f"--{name}={text}")
+  words += options.extra
   return " ".join([*words, *["--data_dir=DIR"] * bool(options.data_dir)])
 
 

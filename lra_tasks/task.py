@@ -31,6 +31,11 @@ class Rows(Protocol):
     """Tokens per row before cutting, [rows]; [rows 2] for two documents."""
     ...
 
+  @property
+  def content(self) -> tuple[np.ndarray, ...]:
+    """The labels, and arrays that all inputs come from: the fingerprint's."""
+    ...
+
 
 @dataclasses.dataclass(frozen=True)
 class Task:

@@ -85,6 +85,13 @@ _LISTOPS_SCHEDULE = {
   "warmup_steps": 1000,
 }
 
+# A field that only configs for one of the trainers have, by our task.
+_MARKS = {
+  "tied_weights": "listops",
+  "classifier_pool": "text",
+  "tokenizer": "retrieval",
+  "steps_per_cycle": "image",
+}
 _SIZES = ("emb_dim", "num_heads", "num_layers", "qkv_dim", "mlp_dim")
 _RATES = (
   "dropout_rate",
@@ -112,12 +119,34 @@ def make_importable(config_file: str) -> None:
       sys.path.append(str(folder.parent))
 
 
-def task_of(config_file: str) -> str:
-  """The task that the folder of a config file names."""
+def task_of(config_file: str, name: str = "") -> str:
+  """The task of a config file: `name` or, if that says less, its folder's."""
   for folder in Path(os.path.abspath(config_file)).parents:
     if folder.name in _FOLDERS:
-      return _FOLDERS[folder.name]
-  raise UserError(f"{config_file} names no task: use --task_name")
+      found = _FOLDERS[folder.name]
+      return found if name in ("", our_task(found)[0]) else name
+  if not name:
+    raise UserError(f"{config_file} names no task: use --task_name")
+  return name
+
+
+def check_task(config_file: str, config: Mapping[str, Any], task: str) -> None:
+  """Raises if a config was written for the trainer of another task.
+
+  Args:
+    config_file: where the config is from.
+    config: its fields, in the benchmark's names.
+    task: name of the task, ours or the benchmark's.
+  """
+  wanted = our_task(task)[0]
+  wanted = "image" if wanted == "pathfinder" else wanted  # one trainer
+  written_for = [ours for mark, ours in _MARKS.items() if mark in config]
+  if written_for and wanted in _MARKS.values() and wanted not in written_for:
+    (found, *_) = written_for
+    raise UserError(
+      f"{config_file} is a config for the task {found}, not for {task}: use"
+      f" --task_name={found}, or a config for {task}"
+    )
 
 
 def is_upstream(config: Mapping[str, Any]) -> bool:

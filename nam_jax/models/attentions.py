@@ -35,6 +35,7 @@ from nam_jax.baselines.efficient import (
 )
 from nam_jax.layers import attention_fn, nam_attention, presets, transformer
 from nam_jax.layers.self_attention import SelfAttention
+from nam_jax.models import options
 from nam_jax.models.classifier import Classifier, TokenEncoder
 
 Layer = Callable[[], nn.Module]
@@ -111,8 +112,15 @@ def performer_features(
       f"attention_fn_cls={attention_fn_cls!r} is not one of"
       f" {', '.join(performer.PERFORMERS)}"
     )
-  layer = performer.PERFORMERS[attention_fn_cls]
-  return _memory(layer, size, **(attention_fn_kwargs or {}))
+  layer = _memory(performer.PERFORMERS[attention_fn_cls], size)
+  given = attention_fn_kwargs or {}
+  options.check(
+    f"option of {attention_fn_cls}",
+    given,
+    options.free_fields(layer),
+    "attention_kwargs.attention_fn_kwargs.",
+  )
+  return functools.partial(layer, **given)
 
 
 def sinkhorn_blocks(
@@ -173,9 +181,6 @@ def _nam(**settings):
   """
 
   def make(size: Size, **options: Any) -> Layer:
-    for name in ("mode", "bidirectional"):  # `Kind.causal` depends on them
-      if name in options:
-        raise ValueError(f"{name} is no option: choose another attention")
     if settings.get("bidirectional") and size.num_heads % 2:
       size = dataclasses.replace(size, num_heads=2 * size.num_heads)
     return _memory(nam_attention.NAMAttention, size, **(settings | options))
@@ -243,7 +248,7 @@ def make_classifier(
   tokens = TokenEncoder(
     vocab_size,
     size.emb_dim,
-    _encoder(kind, size, attention_kwargs),
+    _encoder(attention, size, attention_kwargs),
     pool=size.classifier_pool,
     add_cls=add_cls,
     causal=kind.causal,
@@ -257,8 +262,15 @@ def make_classifier(
   return Classifier(tokens, hidden, num_classes, pool_norm=size.pool_norm)
 
 
-def _encoder(kind, size, options):
-  made = kind.make(size, **options)
+def _encoder(attention, size, given):
+  kind = KINDS[attention]
+  prefix = "attention_kwargs."
+  known = options.of_attention(kind.make, size, given)
+  for name in given:
+    if name in options.BY_NAME and name not in known:
+      raise ValueError(f"{prefix}{name} is no option: choose another attention")
+  options.check(f"option of {attention}", given, known, prefix)
+  made = kind.make(size, **given)
   if kind.latent:
     for name in ("norm", "gated_mlp", "merge"):
       if getattr(size, name) != getattr(Size, name):

@@ -14,7 +14,6 @@ add one, register its class; its fields are then arguments of `make_model`:
 """
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +24,7 @@ from nam_jax.baselines import lstm_attention
 from nam_jax.baselines import universal_transformer as universal
 from nam_jax.layers import self_attention
 from nam_jax.layers import transformer as transformers
-from nam_jax.models import cores
+from nam_jax.models import cores, options
 from nam_jax.models.transducer import Transducer
 
 
@@ -93,11 +92,8 @@ def make_model(
   """
   if name not in CORES:
     raise ValueError(spelling.unknown("model", name, CORES))
-  known = core_fields(name)
-  for field in fields:
-    if field not in known:
-      kind = f"argument of model {name!r}:"
-      raise ValueError(spelling.unknown(kind, field, ["emb_dim", *known]))
+  known = ["emb_dim", *core_fields(name)]
+  options.check(f"argument of model {name!r}:", fields, known)
   fields = {
     field: tuple(value) if isinstance(value, list) else value
     for field, value in fields.items()
@@ -107,5 +103,4 @@ def make_model(
 
 def core_fields(name: str) -> list[str]:
   """The arguments of `make_model` that this core understands."""
-  parameters = inspect.signature(CORES[name]).parameters
-  return [field for field in parameters if field not in ("parent", "name")]
+  return options.arguments(CORES[name])

@@ -3,6 +3,7 @@
 import functools
 import os
 import pathlib
+import posixpath
 
 import numpy as np
 import pytest
@@ -113,16 +114,17 @@ def test_gray_is_cut_off_as_in_tensorflow_not_rounded():
     ("data_batch_2.bin", b"", "is empty"),
     ("test_batch.bin", b"\0" * 3073 + b"\x0a" * 3073, "row 1: expected a"),
     ("data_batch_4.bin", None, "has no data_batch_4"),
+    ("../other/test_batch.bin", b"\0" * 3073, "another folder has a file"),
   ],
 )
 def test_a_wrong_batch_is_named(tmp_path, name, data, complaint):
   contents = dict(BINARY)
-  contents[f"cifar-10-batches-bin/{name}"] = data
+  contents[posixpath.normpath(f"cifar-10-batches-bin/{name}")] = data
   contents = {k: v for k, v in contents.items() if v is not None}
   writers.write_archive(tmp_path / ARCHIVE, contents)
   message = error_of(tmp_path)
   assert complaint in message
-  assert name.removesuffix(".bin") in message
+  assert posixpath.basename(name).removesuffix(".bin") in message
   assert official.CIFAR10.md5 in message
 
 
@@ -138,7 +140,7 @@ def test_a_wrong_batch_is_named(tmp_path, name, data, complaint):
     ),
     ({"y_test": np.array([0, 10, 0])}, "row 1: expected a label 0..9"),
     ({"y_test": np.zeros(3)}, "expected 3 integers as labels, got float64"),
-    ({"y_test": np.array([0, None, 1])}, "Object arrays cannot be loaded"),
+    ({"y_test": np.array([0, None, 1])}, "it holds Python objects"),
   ],
 )
 def test_wrong_arrays_are_named(tmp_path, changes, complaint):

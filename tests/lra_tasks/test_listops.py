@@ -137,6 +137,43 @@ def test_malformed_files_are_named_with_the_line(data_dir, text, message):
   assert str(data_dir / "basic_test.tsv") in str(caught.value)
 
 
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_wrong_answer_is_named_with_the_line(data_dir, split):
+  path = data_dir / listops.FILES[split]
+  lines = path.read_text().splitlines()
+  source, target = lines[3].split("\t")
+  lines[3] = f"{source}\t{(int(target) + 1) % 10}"
+  path.write_text("\n".join(lines))
+  with pytest.raises(errors.DataError) as caught:
+    listops.make_task(data_dir)
+  assert str(caught.value) == (
+    f"{path}, line 4: the answer is {target}, not {(int(target) + 1) % 10}"
+  )
+
+
+def test_values_are_those_of_the_expressions(monkeypatch):
+  monkeypatch.setattr(listops, "_ROWS_AT_ONCE", 7)
+  settings = listops_trees.Settings(max_length=60, **SHORT | {"min_length": 0})
+  drawn = listops_trees.generate(settings)["train"]
+  found = listops_trees.values(drawn.tokens, listops._depth(drawn.tokens))
+  texts = map(listops_generator.text, drawn.rows())
+  expected = [listops_text.value(text) for text in texts]
+  assert found.tolist() == expected == drawn.labels.tolist()
+
+
+def test_expressions_may_be_deep_but_not_too_deep(tmp_path):
+  path = tmp_path / "deep.tsv"
+  for depth in (1000, 1001):
+    source = "[MAX " * depth + "3 4" + " ]" * depth
+    path.write_text(f"Source\tTarget\n{source}\t4\n")
+    if depth == 1000:
+      assert listops.read(path).labels.tolist() == [4]
+  with pytest.raises(
+    errors.DataError, match="line 2: more than 1000 operators"
+  ):
+    listops.read(path)
+
+
 def test_missing_files_are_named(data_dir, tmp_path):
   (data_dir / "basic_val.tsv").unlink()
   with pytest.raises(errors.DataError, match=r"basic_val\.tsv: no such file"):

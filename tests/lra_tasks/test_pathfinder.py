@@ -102,6 +102,18 @@ def test_images_are_decoded_once_until_the_folder_changes(folder, monkeypatch):
   assert numbers(make_task(folder)).count(6) == 2
 
 
+def test_a_file_rewritten_in_its_place_is_read_again(folder):
+  assert numbers(make_task(folder)).count(6) == 1
+  path = folder / "imgs" / "4" / "sample_0.png"
+  before, times = path.parent.stat().st_mtime_ns, path.stat()
+  content = images.encoded(np.full((32, 32), 6, np.uint8))
+  with path.open("r+b") as file:  # the folder does not notice
+    file.truncate(file.write(content))
+  os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+  assert path.parent.stat().st_mtime_ns == before
+  assert numbers(make_task(folder)).count(6) == 2
+
+
 def test_empty_images_are_left_out_with_one_notice(folder, caplog):
   for k in (2, 5):
     (folder / "imgs" / str(k) / "sample_0.png").write_bytes(b"")
@@ -118,7 +130,7 @@ def test_empty_images_are_left_out_with_one_notice(folder, caplog):
     ("noise", "not a PNG image"),
     ("cut", "not a PNG image"),
     ("missing", "No such file"),
-    ("small", r"expected uint8 \[32, 32\], got uint8 \[16, 16\]"),
+    ("small", r"expected uint8 \[32, 32\], got 16 x 16 pixels"),
     ("color", r"expected uint8 \[32, 32\], got uint8 \[32, 32, 3\]"),
   ],
 )
@@ -139,16 +151,39 @@ def test_unreadable_images_are_named(folder, damage, message):
   assert str(path) in str(caught.value)
 
 
+def test_a_pipe_among_the_images_is_refused(folder):
+  path = folder / "imgs" / "7" / "sample_0.png"
+  path.unlink()
+  os.mkfifo(path)
+  with pytest.raises(errors.DataError, match="it is a pipe, not a file"):
+    make_task(folder)
+
+
+def test_nothing_but_empty_images_is_an_error(folder):
+  for path in folder.glob("imgs/*/*.png"):
+    path.write_bytes(b"")
+  with pytest.raises(errors.DataError, match="all images are empty"):
+    make_task(folder)
+
+
 @pytest.mark.parametrize(
-  "line", ["imgs/3 sample_0.png 0", "imgs/3 sample_0.png 0 2 1.0", "\x93NUMPY"]
+  "line",
+  [
+    "imgs/3 sample_0.png 0",
+    "imgs/3 sample_0.png 0 2 1.0",
+    "\x93NUMPY",
+    "imgs/3 sample\0_0.png 0 1",
+    f"imgs/3 {'x' * 5000}.png 0 1",
+  ],
 )
 def test_malformed_metadata_are_named_with_the_line(folder, line):
   path = folder / "metadata" / "3.npy"
   path.write_text(path.read_text() + line, encoding="latin-1")
   with pytest.raises(
     errors.DataError, match=r"3\.npy, line 2: expected folder"
-  ):
+  ) as caught:
     make_task(folder)
+  assert len(str(caught.value)) < len(str(path)) + 200
 
 
 def test_a_folder_without_metadata_is_named(folder):

@@ -150,12 +150,27 @@ def test_a_wrong_line_of_pairs_is_named(tmp_path, lines, where, complaint):
   assert complaint in message
 
 
-@pytest.mark.parametrize("paper", [{"id": 0, "text": "again"}, {"text": "a"}])
+@pytest.mark.parametrize(
+  "paper",
+  [
+    {"id": 0, "text": "again"},
+    {"text": "a"},
+    {"id": ["x"], "text": "a"},
+    {"id": None, "text": "a"},
+  ],
+)
 def test_every_paper_needs_an_id_of_its_own(tmp_path, paper):
   write_pairs(tmp_path)
   lines = writers.json_lines(*PAPERS, paper)
   path = writers.write(tmp_path / "papers.jsonl", lines)
   assert f"{path}, line 3: expected a unique id" in error_of(tmp_path)
+
+
+def test_an_id_that_no_pair_can_name_is_read(tmp_path):
+  write_pairs(tmp_path)
+  lines = writers.json_lines(*PAPERS, {"id": "\ud800", "text": "a"})
+  writers.write(tmp_path / "papers.jsonl", lines)
+  retrieval.make_task(tmp_path)
 
 
 def test_missing_and_empty_files_are_named(tmp_path):

@@ -161,6 +161,7 @@ def test_results_have_exactly_the_documented_keys(listops):
     "wall_seconds",
     "machine",
     "peak_memory_bytes",
+    "fingerprint",
     "versions",
   ]
   assert (results["task"], results["attention"]) == ("listops", "nam_erase")
@@ -269,6 +270,35 @@ def test_an_older_run_on_all_reviews_can_be_tested_but_not_continued(
     run_lib.train(experiment)
 
 
+def test_other_data_under_the_same_name_are_refused(imdb, tmp_path):
+  """Neither continued nor tested; one line says what differs."""
+  config = config_lib.LRAConfig(
+    task="text",
+    task_kwargs={"max_length": 16, "validation": "test"},
+    model_kwargs=SIZES,
+    num_steps=1,
+    batch_size=4,
+  )
+  workdir = str(tmp_path / "run")
+  run_lib.train(run_lib.make_experiment(config, workdir, str(imdb)))
+  data = json.loads((tmp_path / "run" / "config.json").read_text())[
+    "fingerprint"
+  ]
+  assert [file["name"] for file in data["files"]] == ["aclImdb_v1.tar.gz"]
+  rows = {name: split["rows"] for name, split in data["splits"].items()}
+  assert rows == {"train": 4, "validation": 4, "test": 4}
+  contents = writers.imdb_contents()
+  name = next(name for name in contents if "/test/" in name)
+  contents[name] += b" Not."
+  writers.write_archive(tmp_path / "b" / "aclImdb_v1.tar.gz", contents)
+  other = run_lib.make_experiment(config, workdir, str(tmp_path / "b"))
+  message = "other data: validation has 4 other rows .*; test has 4 other rows"
+  for call in (run_lib.train, run_lib.load):
+    with pytest.raises(training.UserError, match=message) as error:
+      call(other)
+    assert "\n" not in str(error.value)
+
+
 def test_the_same_seed_gives_the_same_numbers(listops, tmp_path):
   folder, arguments = listops
   run(*arguments, f"--workdir={tmp_path / 'again'}")
@@ -330,7 +360,12 @@ def test_another_attention_runs_with_a_config_of_the_benchmark(
     (("--task_name=imag",), "unknown task 'imag'; did you mean 'image'"),
     (("--config.batch=3",), "unknown config key 'batch'; did you mean"),
     (("--config.model_kwargs.num_heads=3",), "num_heads=3 does not divide"),
-    (("--config.model_kwargs.heads=3",), "unexpected keyword argument 'heads'"),
+    (
+      ("--config.model_kwargs.heads=3",),
+      "did you mean 'model_kwargs.num_heads",
+    ),
+    (("--config.model_kwargs.max_len=3",), "key 'model_kwargs.max_len'"),
+    (("--config.attention_kwargs.foo=3",), "'attention_kwargs.foo'. Known: "),
     (("--data_dir=nowhere",), "data_dir nowhere: no such folder"),
     (("--attention_kwargs=3",), "Unknown command line flag"),
     (("--time_only=long",), "--time_only=long is not a number of seconds"),
@@ -416,6 +451,23 @@ def test_script_prints_one_line_and_exits_with_status_2(tmp_path):
   (line,) = done.stderr.splitlines()
   assert line.startswith("error: unknown config key 'seeds'; did you mean")
   assert list(tmp_path.iterdir()) == []
+
+
+def test_a_config_for_another_task_is_the_one_complaint(checkout, capsys):
+  with pytest.raises(training.UserError, match="config for the task text, not"):
+    run(f"--config={checkout}", "--task_name=listops")
+  with pytest.raises(training.UserError, match="unknown task 'tex'; did you"):
+    run(f"--config={checkout}", "--task_name=tex")
+  with pytest.raises(training.UserError, match="data_dir nowhere"):
+    run(f"--config={checkout}", "--data_dir=nowhere")
+  assert capsys.readouterr().out == ""
+
+
+def test_settings_of_another_task_are_dropped_with_a_notice():
+  config, notices, _ = config_lib.read(["", "--task_name=cifar10"], "")
+  assert (config.task, config.task_kwargs) == ("image", {})
+  (notice,) = notices
+  assert notice.startswith("--task_name drops {'max_length': ")
 
 
 def test_a_base_config_of_the_benchmark_is_refused(tmp_path):

@@ -244,7 +244,7 @@ def test_what_is_recorded_is_a_table_of_the_pages(tmp_path):
   call(
     tmp_path,
     *("--minutes=20", "--attentions=nam,linear", "--data_dir=mine", "--show"),
-    *("--tasks=listops", f"--json={file}"),
+    *("--tasks=listops", f"--json={file}", "--config.batch_size=8"),
   )
   found = json.loads(file.read_text())
   assert list(found) == ["other", "lra_listops"]
@@ -253,7 +253,7 @@ def test_what_is_recorded_is_a_table_of_the_pages(tmp_path):
   assert all(docs_tables.provenance(made, row).values())
   assert made["command"] == (
     "python lra_table.py --tasks=listops --attentions=nam,linear"
-    " --minutes=20.0 --data_dir=DIR"
+    " --minutes=20.0 --config.batch_size=8 --data_dir=DIR"
   )
   assert made["machine"] == "cpu, 1 core, JAX 0.10.2"
   assert made["commit"] == record.when()["commit"]

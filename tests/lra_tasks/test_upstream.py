@@ -236,3 +236,41 @@ def test_other_files_change_no_path_and_name_no_task(tmp_path, monkeypatch):
   assert sys.path == before
   with pytest.raises(training.UserError, match=r"mine\.py names no task"):
     upstream.task_of(str(tmp_path / "mine.py"))
+
+
+@pytest.mark.parametrize(
+  ("config", "task", "written_for"),
+  [
+    (LISTOPS, "imdb_reviews", "listops"),
+    (LISTOPS, "retrieval", "listops"),
+    (TEXT, "pathfinder", "text"),
+    (MATCHING, "listops", "retrieval"),
+    (IMAGE, "basic", "image"),
+  ],
+)
+def test_a_config_for_another_task_is_refused(config, task, written_for):
+  message = (
+    f"a.py is a config for the task {written_for}, not for {task}: use"
+    f" --task_name={written_for}, or a config for {task}"
+  )
+  with pytest.raises(training.UserError, match=message):
+    upstream.check_task("a.py", config, task)
+
+
+def test_a_config_suits_all_tasks_of_its_trainer_and_those_of_users():
+  for config, task in (
+    (LISTOPS, "listops"),
+    (TEXT, "imdb_reviews"),
+    (MATCHING, "aan"),
+    (IMAGE, "image"),
+    (IMAGE, "pathfinder64_easy"),
+    (TEXT, "mine"),
+  ):
+    upstream.check_task("a.py", config, task)
+
+
+def test_a_folder_says_more_than_the_name_of_all_its_kind():
+  file = "lra_benchmarks/image/configs/pathfinder64/transformer_base.py"
+  assert upstream.task_of(file, "pathfinder") == "pathfinder64_hard"
+  assert upstream.task_of(file, "pathfinder32_easy") == "pathfinder32_easy"
+  assert upstream.task_of("mine.py", "pathfinder") == "pathfinder"

@@ -371,7 +371,35 @@ def test_compat_lets_padding_attend_from_what_it_holds(attention, compat):
       {"attention": "nam_full", "options": {"bidirectional": False}},
       "bidirectional is no option: choose another attention",
     ),
-    ({"options": {"mode": "causal"}}, "mode is no option"),
+    ({"options": {"mode": "causal"}}, "attention_kwargs.mode is no option"),
+    (
+      {"options": {"decoy": 1}},
+      "unknown option of nam 'attention_kwargs.decoy'; did you mean"
+      " 'attention_kwargs.decay'? Known: initial_write, initial_erase,",
+    ),
+    (
+      {"attention": "softmax", "options": {"foo": 1}},
+      "option of softmax 'attention_kwargs.foo'. Known: none",
+    ),
+    (
+      {"attention": "lru", "options": {"num_heads": 1}},
+      "'attention_kwargs.num_heads'. Known: state_dim, r_min, r_max,",
+    ),
+    (
+      {"attention": "tlb", "options": {"foo": 1}},
+      "option of tlb 'attention_kwargs.foo'. Known: block_size,",
+    ),
+    (
+      {"attention": "bigbird", "options": {"dropout_rate": 0.1}},
+      "Known: block_size, num_rand_blocks, seed, use_bias, dtype",
+    ),
+    (
+      {
+        "attention": "performer",
+        "options": {"attention_fn_kwargs": {"kernel_eps": 1.0}},
+      },
+      "did you mean 'attention_kwargs.attention_fn_kwargs.kernel_epsilon'?",
+    ),
     ({"attention": "tlb", "norm": "batch"}, "norm needs the blocks of a Tr"),
     ({"attention": "tlb", "gated_mlp": True}, "gated_mlp needs the blocks"),
     ({"attention": "tlb", "merge": (2, 1)}, "merge needs the blocks"),
@@ -389,9 +417,7 @@ def test_the_state_of_lru_is_as_wide_as_all_heads():
   assert make_lru(size, state_dim=3, r_min=0.5)() == lru.LRU(3, r_min=0.5)
 
 
-def test_an_unknown_option_is_an_error():
-  with pytest.raises(TypeError, match="windows"):
-    make("local", options={"windows": 3})
+def test_an_unknown_size_is_an_error():
   with pytest.raises(TypeError, match="num_head"):
     make("softmax", num_head=3)
 
@@ -422,3 +448,18 @@ def test_the_style_of_the_blocks_arrives():
 def test_sizes_have_the_names_of_the_benchmark():
   names = {field.name for field in dataclasses.fields(attentions.Size)}
   assert {"emb_dim", "num_heads", "num_layers", "qkv_dim", "mlp_dim"} < names
+
+
+def test_options_of_an_attention_of_ones_own_are_checked_if_known(monkeypatch):
+  def mine(size, *, mode="a", **options):
+    return lambda: nam_attention.NAMAttention(size.num_heads, **options)
+
+  def strict(size, window=8):
+    return mine(size)
+
+  monkeypatch.setitem(attentions.KINDS, "mine", attentions.Kind(mine))
+  monkeypatch.setitem(attentions.KINDS, "strict", attentions.Kind(strict))
+  make("mine", options={"mode": "b", "decay": "head"})
+  make("strict", options={"window": 4})
+  with pytest.raises(ValueError, match=r"kwargs\.windo'; did .* Known: window"):
+    make("strict", options={"windo": 4})
