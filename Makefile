@@ -11,8 +11,8 @@ REQUIRED = -e '.[$(EXTRAS)]' -c constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train report bench accelerators pages site notebooks test \
-  coverage lint format lock clean
+.PHONY: help setup train report bench accelerators chaos pages site notebooks \
+  test coverage lint format lock clean
 .SILENT:
 
 help: ## show this list
@@ -34,6 +34,9 @@ bench: $(INSTALLED) ## time the library, in minutes (ARGS=--check: goals)
 accelerators: ## compile for GPUs and a TPU, without having them (6 GB)
 	$(MAKE) -s setup VENV=.venv-accelerators EXTRAS=train,cuda12,tpu
 	.venv-accelerators/bin/python -m benchmarks.accelerators $(ARGS)
+
+chaos: $(INSTALLED) ## kill runs, damage files, in minutes; nothing must break
+	$(PY) -m chaos $(ARGS)
 
 pages: $(INSTALLED) ## update the tables of README and docs from docs/results.json
 	$(PY) -m docs.tables

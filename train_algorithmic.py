@@ -10,8 +10,11 @@ The same command continues a stopped run. The run's folder gets results.json,
 pictures, metrics.jsonl and checkpoints.
 """
 
-from algorithmic import run
-from command_line import script
+from command_line import interrupt
 
 if __name__ == "__main__":
+  interrupt.install()  # before the imports, which take seconds
+  from algorithmic import run
+  from command_line import script
+
   script.run(run.main, __doc__)

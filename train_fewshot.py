@@ -15,8 +15,11 @@ classifier.npz for `fewshot.classifier.FewShotClassifier.load`.
 A config is file.py:heads,preset; --config.data may name other data.
 """
 
-from command_line import script
-from fewshot import run
+from command_line import interrupt
 
 if __name__ == "__main__":
+  interrupt.install()  # before the imports, which take seconds
+  from command_line import script
+  from fewshot import run
+
   script.run(run.main, __doc__)

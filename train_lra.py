@@ -11,8 +11,11 @@ files, unchanged. The same command continues a stopped run. The run's folder
 gets results.json, metrics.jsonl, summary/ and checkpoints.
 """
 
-from command_line import script
-from lra_tasks import run
+from command_line import interrupt
 
 if __name__ == "__main__":
+  interrupt.install()  # before the imports, which take seconds
+  from command_line import script
+  from lra_tasks import run
+
   script.run(run.main, __doc__)

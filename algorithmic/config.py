@@ -52,3 +52,16 @@ def read(
   """The config that argv chooses, and the other flags."""
   values, fields = script.read(argv, usage, DEFAULT, NAMES, _FLAGS)
   return training.from_config_dict(fields, AlgorithmicConfig), values
+
+
+def lengths(sweep: str) -> list[int]:
+  """What --sweep asks for."""
+  try:
+    asked = [int(digits) for digits in sweep.split(",") if digits]
+  except ValueError:
+    asked = [0]
+  if min(asked, default=1) < 1:
+    raise training.UserError(
+      f"--sweep={sweep} is no list of lengths; write --sweep=20,40,80"
+    )
+  return asked

@@ -22,6 +22,7 @@ from algorithmic.tasks.task import Task
 from command_line import script
 from nam_jax import training
 from nam_jax.models import registry as models
+from nam_jax.training import fingerprint
 from nam_jax.training.completion import Predict
 
 
@@ -44,8 +45,7 @@ class Experiment(NamedTuple):
 def main(argv: Sequence[str], usage: str = __doc__) -> None:
   """Trains and tests as the flags in argv say."""
   config, flags = config_lib.read(argv, usage)
-  with script.user_errors():
-    sweep = [int(digits) for digits in flags.sweep.split(",") if digits]
+  sweep = config_lib.lengths(flags.sweep)
   training.connect()
   experiment = make_experiment(config, flags.workdir)
   fitted = load(experiment) if flags.test_only else train(experiment)
@@ -60,6 +60,8 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
       results,
     )
     print(show(results))
+    again = () if sweep else ("--test_only", "--sweep=20,40,80")
+    print(script.ending(experiment.workdir, argv, *again))
 
 
 def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
@@ -67,6 +69,7 @@ def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
   with script.user_errors():
     task = tasks.make_task(config.task, **config.task_kwargs)
     test_model = _make_model(config, task, config.test_kwargs)
+    _make_model(config, task, config.sweep_kwargs)  # used after training
     name = f"{config.task}-{config.model}"
     if config.preset != "cpu":
       name += f"-{config.preset}"
@@ -102,13 +105,17 @@ def train(experiment: Experiment) -> training.FitResult:
     training.make_loss_fn(experiment.model),
     make_batch_fn(experiment.config, experiment.task),
     select,
+    _fingerprint(experiment),
   )
 
 
 def load(experiment: Experiment) -> training.FitResult:
   """A run that `train` made earlier."""
   return training.load(
-    experiment.config, experiment.workdir, experiment.init_fn
+    experiment.config,
+    experiment.workdir,
+    experiment.init_fn,
+    _fingerprint(experiment),
   )
 
 
@@ -116,8 +123,7 @@ def make_batch_fn(
   config: AlgorithmicConfig, task: Task
 ) -> Callable[[int], dict[str, np.ndarray]]:
   """step -> a batch of samples as long as the curriculum allows by then."""
-  width = data.longest_width(task) if config.wide_training else None
-  samples = data.training_set(task, config.seed, width)
+  samples = _training_set(config, task)
 
   def batch_fn(step):
     longest = _max_digits(config, step)
@@ -172,6 +178,20 @@ def show(results: dict[str, Any]) -> str:
 def _make_model(config, task, changes):
   kwargs = {**config.model_kwargs, **changes}
   return models.make_model(config.model, task.vocab_size, **kwargs)
+
+
+def _training_set(config, task):
+  width = data.longest_width(task) if config.wide_training else None
+  return data.training_set(task, config.seed, width)
+
+
+def _fingerprint(experiment):
+  task = experiment.task
+  width = data.longest_width(task)
+  splits = {"train": _training_set(experiment.config, task)}
+  for name in data.VALIDATION_SPLITS:
+    splits[name] = data.validation_set(task, name, width)
+  return fingerprint.make(splits)
 
 
 def _max_digits(config, step):

@@ -55,8 +55,8 @@ def show(runs: Sequence[Run]) -> list[Element]:
   return [*shown, html.element("p", note, class_="note")]
 
 
-def _goal(met, **fields):
-  return Goal(**fields).cells()
+def _goal(met, name, **fields):
+  return Goal(str(name), **fields).cells()
 
 
 def _time(r):

@@ -35,7 +35,10 @@ def read_archive(
   found = {}
   for name, data in disk.members(path, wanted):
     with disk.about(path), disk.about(pathlib.Path(name)):
-      found[wanted.fullmatch(name)[1]] = _parse(data, num_classes)
+      batch = wanted.fullmatch(name)[1]
+      if batch in found:
+        raise DataError("another folder has a file of this name")
+      found[batch] = _parse(data, num_classes)
   missing = [name for name in names if name not in found]
   if missing:
     raise disk.damaged(path, f"has no {', '.join(missing)}")

@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import hashlib
-import io
 import json
 import lzma
 import os
@@ -12,20 +11,22 @@ import re
 import reprlib
 import struct
 import tarfile
-import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import BinaryIO
 
 import numpy as np
 
-from data_files import official
-from data_files.errors import DataError
+from data_files import archives, files_read, npy, official
+from data_files.errors import DataError, excerpt
+from nam_jax.training import regular_files
 
 # What the standard library's readers raise on damaged files.
 _DAMAGE = (
   OSError,
   EOFError,
+  MemoryError,
   ValueError,
   RuntimeError,
   struct.error,
@@ -34,8 +35,8 @@ _DAMAGE = (
   tarfile.TarError,
   zipfile.BadZipFile,
 )
-_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
-_BUFFER = 1 << 18
+_UNPACKERS = {".gz": gzip.open, ".xz": lzma.open}
+_LONGEST_NAME = 200
 
 
 def find(
@@ -88,13 +89,21 @@ def damaged(path: pathlib.Path, why: object) -> DataError:
   return DataError(message)
 
 
+def reason(error: Exception) -> str:
+  """Why a file could not be read, in one line."""
+  if isinstance(error, MemoryError):
+    return "it does not fit into memory"
+  return excerpt(getattr(error, "strerror", None) or error)
+
+
 @contextlib.contextmanager
 def about(path: pathlib.Path) -> Iterator[None]:
   """Names the file in errors, unless they name it or another in its folder."""
   try:
     yield
   except DataError as error:
-    if f"{path.parent}{os.sep}" in str(error):
+    message = str(error)
+    if f"{path.parent}{os.sep}" in message or message.startswith(f"{path}"):
       raise
     raise damaged(path, error) from error
 
@@ -102,9 +111,10 @@ def about(path: pathlib.Path) -> Iterator[None]:
 def read(path: pathlib.Path) -> bytes:
   """The bytes of a file, which must not be empty."""
   try:
-    data = path.read_bytes()
-  except OSError as error:
-    raise damaged(path, error.strerror) from error
+    with _opened(path) as file:
+      data = file.read()
+  except (OSError, MemoryError) as error:
+    raise damaged(path, reason(error)) from error
   if not data:
     raise damaged(path, "the file is empty")
   return data
@@ -113,16 +123,30 @@ def read(path: pathlib.Path) -> bytes:
 def lines(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
   """Yields "file, line n" and the line; unpacks .gz and .xz."""
   number = 0
-  if not path.exists():
-    raise DataError(f"{path}: no such file")
+  files_read.note(path)
   try:
-    with _OPENERS.get(path.suffix, open)(path, "rb") as file:
-      for number, line in enumerate(file, start=1):
-        yield f"{path}, line {number}", line.rstrip(b"\r\n")
+    with about(path), _opened(path) as packed:
+      left = archives.allowance(packed)
+      unpack = _UNPACKERS.get(path.suffix, contextlib.nullcontext)
+      with unpack(packed) as file:
+        while line := file.readline(left.left + 1):
+          left.take(len(line))
+          number += 1
+          yield f"{path}, line {number}", line.rstrip(b"\r\n")
   except _DAMAGE as error:
-    raise damaged(path, f"cannot read past line {number}: {error}") from error
+    why = f"cannot read past line {number}: {reason(error)}"
+    raise damaged(path, why) from error
   if number == 0:
     raise damaged(path, "the file is empty")
+
+
+def _opened(path: pathlib.Path) -> BinaryIO:
+  try:
+    return regular_files.open_file(path)
+  except FileNotFoundError as error:
+    raise damaged(path, "no such file") from error
+  except (OSError, ValueError) as error:
+    raise damaged(path, reason(error)) from error
 
 
 def json_texts(path: pathlib.Path) -> Iterator[tuple[str, dict, bytes]]:
@@ -138,7 +162,7 @@ def json_texts(path: pathlib.Path) -> Iterator[tuple[str, dict, bytes]]:
     except (TypeError, LookupError, AttributeError) as error:
       raise DataError(
         f"{where}: expected a JSON object whose text is a string, got"
-        f" {reprlib.repr(item)}"
+        f" {excerpt(reprlib.repr(item))}"
       ) from error
     if not text:
       raise DataError(f"{where}: the text is empty")
@@ -166,89 +190,59 @@ def described(array: np.ndarray) -> str:
 
 def arrays(path: pathlib.Path, names: Iterable[str]) -> list[np.ndarray]:
   """The named arrays of an .npz file."""
-  try:
-    with zipfile.ZipFile(path) as archive:
-      missing = {f"{name}.npy" for name in names} - set(archive.namelist())
-      if missing:
-        raise damaged(path, f"has no {', '.join(sorted(missing))}")
-      # Reading a whole entry verifies its checksum before its header is used.
-      entries = [archive.read(f"{name}.npy") for name in names]
-    return [
-      np.lib.format.read_array(io.BytesIO(entry), allow_pickle=False)
-      for entry in entries
-    ]
-  except (*_DAMAGE, SyntaxError, tokenize.TokenError) as error:
-    raise damaged(path, f"not a valid .npz file: {error}") from error
+  names = list(names)
+  found = named_arrays(path, names)
+  missing = [f"{name}.npy" for name in names if name not in found]
+  if missing:
+    raise damaged(path, f"has no {', '.join(sorted(missing))}")
+  return [found[name] for name in names]
+
+
+def named_arrays(
+  path: pathlib.Path, names: Collection[str] | None = None
+) -> dict[str, np.ndarray]:
+  """Arrays of an .npz file by name: those among names, or all of them."""
+
+  def is_wanted(entry: str) -> bool:
+    name = entry.removesuffix(".npy")
+    return name != entry and (names is None or name in names)
+
+  found = {}
+  # Checksums are verified before headers are used.
+  for entry, data in _entries(path, archives.zip_entries, is_wanted):
+    with about(path), about(pathlib.Path(entry)):
+      found[entry.removesuffix(".npy")] = npy.parse(data)
+  return found
 
 
 def members(
   path: pathlib.Path, wanted: re.Pattern[str]
 ) -> Iterator[tuple[str, bytes]]:
-  """Yields name and bytes of the wanted files in a .tar.gz or .zip archive.
-
-  Nothing is unpacked to disk, and the archive must be complete to its end.
-  """
-  reader = _zip_members if path.suffix == ".zip" else _tar_members
+  """Yields name and bytes of the wanted files in a .tar.gz or .zip archive."""
+  is_zip = path.suffix == ".zip"
+  reader = archives.zip_entries if is_zip else archives.tar_entries
   found = False
-  try:
-    for name, data in reader(path, wanted):
-      found = True
-      if not data:
-        raise damaged(path, f"{name} is empty")
-      yield name, data
-  except _DAMAGE as error:
-    raise damaged(path, f"the archive is damaged: {error}") from error
+  for name, data in _entries(path, reader, wanted.fullmatch):
+    found = True
+    if not data:
+      raise damaged(path, f"{name} is empty")
+    yield name, data
   if not found:
     raise damaged(path, f"has no file like {wanted.pattern}")
 
 
-def _tar_members(path, wanted):
-  with _Gzip(path) as stream:
-    with tarfile.open(fileobj=stream, mode="r|", bufsize=_BUFFER) as archive:
-      for member in archive:
-        name = member.name.removeprefix("./")
-        if member.isreg() and wanted.fullmatch(name):
-          yield name, archive.extractfile(member).read()
-    stream.check_end()
-
-
-def _zip_members(path, wanted):
-  with zipfile.ZipFile(path) as archive:
-    _check_entries(path, len(archive.infolist()))
-    for member in archive.infolist():
-      if not member.is_dir() and wanted.fullmatch(member.filename):
-        yield member.filename, archive.read(member)
-
-
-def _check_entries(path, found):
-  """Compares the number of entries with the one at the end of the archive.
-
-  zipfile does not notice an entry hidden by a damaged one before it.
-  """
-  with path.open("rb") as file:
-    file.seek(max(0, path.stat().st_size - (1 << 16) - 22))
-    tail = file.read()
-  end = tail.rfind(b"PK\5\6")
-  (count,) = struct.unpack_from("<H", tail, end + 10)
-  if count not in (found, 0xFFFF):  # the latter where there are more
-    raise zipfile.BadZipFile(f"it has {count} entries, {found} were found")
-
-
-class _Gzip(gzip.GzipFile):
-  """Remembers the last bytes: a complete tar ends with two blocks of zeros.
-
-  tarfile accepts a tar that is truncated between two files.
-  """
-
-  tail = b""
-
-  def read(self, size=-1):
-    data = super().read(size)
-    self.tail = (self.tail + data[-1024:])[-1024:]
-    return data
-
-  def check_end(self):
-    while self.read(1 << 20):
-      pass
-    if self.tail != bytes(1024):
-      raise EOFError("it has no end mark")
+def _entries(path, reader, is_wanted):
+  """Yields what the reader finds; names must be short and different."""
+  seen = set()
+  files_read.note(path)
+  try:
+    with about(path), _opened(path) as file:
+      for name, data in reader(file, is_wanted):
+        if name in seen:
+          raise DataError(f"two files have the name {name}")
+        if len(name) > _LONGEST_NAME or not name.isprintable():
+          raise DataError(f"a file has the odd name {excerpt(name)}")
+        seen.add(name)
+        yield name, data
+  except _DAMAGE as error:
+    raise damaged(path, f"the archive is damaged: {reason(error)}") from error

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import io
+import math
 import pathlib
 import struct
 import zlib
@@ -11,18 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from data_files import disk
+from data_files import disk, limit
 from data_files.errors import DataError
 
 # Image modes with at most 8 bits per channel.
 _PLAIN_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+_PNG = b"\x89PNG"
 _THREADS, _PER_JOB = 4, 100
+# Of an image and of a copy in another mode.
+_BYTES_PER_PIXEL = 8
 
 
 def png(where: str, data: bytes, shape: tuple[int, ...]) -> np.ndarray:
   """The pixels of a PNG image, uint8 of this shape."""
   with _opened(where, data, ("PNG",)) as image:
+    width, height = image.size
+    if (height, width) != shape[:2]:
+      raise DataError(
+        f"{where}: expected uint8 {list(shape)}, got {height} x {width} pixels"
+      )
     pixels = np.asarray(image)
   if pixels.dtype != np.uint8 or pixels.shape != shape:
     raise DataError(
@@ -130,18 +139,29 @@ def _resized(image: Any, side: int) -> Any:
 
 @contextlib.contextmanager
 def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
-  """Opens an image; raises DataError if anything goes wrong with it."""
+  """Opens an image; raises DataError if anything goes wrong with it.
+
+  Only the header has been read then, and its size is within the limit.
+  """
   kind = formats[0] if len(formats) == 1 else "readable"
   try:
     from PIL import Image
   except ImportError as error:
     raise DataError(f"{where}: needs the package pillow") from error
   try:
+    if data.startswith(_PNG):
+      # Decoding ignores the checksums of the pixels.
+      with Image.open(io.BytesIO(data), formats=("PNG",)) as image:
+        image.verify()
     with Image.open(io.BytesIO(data), formats=formats) as image:
+      with disk.about(pathlib.Path(where)):
+        left = limit.Allowance(len(data))
+        left.take(_BYTES_PER_PIXEL * math.prod(image.size))
       yield image
   except (
     OSError,
     EOFError,
+    MemoryError,
     SyntaxError,
     ValueError,
     TypeError,
@@ -152,5 +172,8 @@ def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
     struct.error,
     zlib.error,
     Image.DecompressionBombError,
+    Image.DecompressionBombWarning,  # where warnings are errors
   ) as error:
-    raise DataError(f"{where}: not a {kind} image: {error}") from error
+    raise DataError(
+      f"{where}: not a {kind} image: {disk.reason(error)}"
+    ) from error

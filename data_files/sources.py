@@ -40,6 +40,6 @@ def call(
       )
   if data_dir is not None:
     data_dir = pathlib.Path(os.path.expanduser(data_dir))
-    if not data_dir.is_dir():
+    if not os.path.isdir(data_dir):
       raise DataError(f"data_dir {data_dir}: no such folder")
   return readers[name](data_dir, **settings)

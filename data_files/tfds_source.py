@@ -9,8 +9,9 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data_files import disk
+from data_files import disk, files_read
 from data_files.errors import DataError
+from nam_jax.training import regular_files
 
 
 def home() -> pathlib.Path:
@@ -58,7 +59,11 @@ def read(
   """The values of each feature over a split; images stay encoded."""
   import tensorflow_datasets as tfds
 
+  for path in folder.glob(f"*-{split}.*"):
+    files_read.note(path)
   try:
+    for path in folder.glob("*.*"):
+      regular_files.open_file(path).close()  # TFDS would wait for a pipe
     builder = tfds.builder_from_directory(folder)
     kinds = builder.info.features
     raw = [f for f in features if isinstance(kinds[f], tfds.features.Image)]
@@ -73,4 +78,6 @@ def read(
       f" it with python -m data_files.prepare --convert {folder}"
     ) from error
   except Exception as error:  # TFDS documents no error for damaged files
-    raise DataError(f"{folder}: TFDS cannot read {split}: {error}") from error
+    raise DataError(
+      f"{folder}: TFDS cannot read {split}: {disk.reason(error)}"
+    ) from error

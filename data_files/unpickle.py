@@ -179,7 +179,7 @@ def _names_of_rows(classes: Any, count: int) -> list[str]:
   names = [None] * count
   for name, rows in classes.items():
     text = name if isinstance(name, str) else name.decode("ascii", "replace")
-    rows = inert_pickle.integers(rows, f"the images of class {text!r}")
+    rows = inert_pickle.integers(rows, f"the images of class {text!r:.60}")
     disk.check_labels(rows, len(rows), count)
     for row in rows:
       if names[row] is not None:

@@ -12,6 +12,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from nam_jax import spelling
+from nam_jax.models import options
 
 _he = nn.initializers.variance_scaling(2.0, "fan_out", "normal")
 
@@ -126,6 +127,8 @@ def make_backbone(name: str, **fields: Any) -> nn.Module:
   """The backbone with this name; lists, as in JSON, become tuples."""
   if name not in BACKBONES:
     raise ValueError(spelling.unknown("backbone", name, BACKBONES))
+  known = options.arguments(BACKBONES[name])
+  options.check(f"field of {name}", fields, known, "backbone_kwargs.")
   fields = {
     field: tuple(value) if isinstance(value, list) else value
     for field, value in fields.items()

@@ -12,10 +12,9 @@ leaves no trace. `train_fewshot.py` writes classifier.npz for every head.
 """
 
 import copy
-import io
 import json
+import math
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import traverse_util
 
+from data_files import disk
 from data_files.errors import DataError
 from fewshot import backbones, heads, network
 from nam_jax.training import whole_files
@@ -57,9 +57,8 @@ class FewShotClassifier:
     self._added: dict[str, np.ndarray] = {}  # name -> features [k d]
     num_base = len(spec["names"])
     backbone = backbones.make_backbone(**spec["backbone"])
-    self._extract = network.make_extract(
-      network.BaseNetwork(backbone, num_base), _ROWS_AT_ONCE
-    )
+    self._network = network.BaseNetwork(backbone, num_base)
+    self._extract = network.make_extract(self._network, _ROWS_AT_ONCE)
     head = heads.make_head(**spec["head"])
     self._logits = jax.jit(heads.EpisodeNetwork(head, num_base).apply)
 
@@ -108,15 +107,26 @@ class FewShotClassifier:
     arrays = traverse_util.flatten_dict(trees, sep="/")
     for n, rows in enumerate(self._added.values()):
       arrays[f"added/{n}"] = rows
-    whole_files.write_npz(path, {"spec": json.dumps(spec), **arrays})
+    try:
+      whole_files.write_npz(path, {"spec": json.dumps(spec), **arrays})
+    except OSError as error:
+      raise DataError(
+        f"cannot save {path}: {error.strerror}; the folder must exist"
+      ) from error
 
   @classmethod
   def load(cls, path: str | os.PathLike) -> "FewShotClassifier":
     """Reads what `save` wrote; raises `DataError` for anything else."""
+    path = Path(path)
     try:
-      content = io.BytesIO(Path(path).read_bytes())
-      with np.load(content, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+      with disk.about(path):
+        return cls._restored(disk.named_arrays(path))
+    except DataError as error:
+      raise DataError(f"not a saved classifier: {error}") from error
+
+  @classmethod
+  def _restored(cls, arrays):
+    try:
       spec = json.loads(str(arrays.pop("spec")))
       if spec.pop("format") != _FORMAT:
         raise ValueError("its format is different")
@@ -128,19 +138,39 @@ class FewShotClassifier:
       classifier._added = {
         name: tree["added"][str(n)] for n, name in enumerate(added)
       }
-      shape = (1, *spec["input_shape"])
-      classifier.probabilities(np.zeros(shape, classifier._input_dtype()))
-    except (
-      OSError,
-      ValueError,
-      TypeError,
-      KeyError,
-      AttributeError,
-      EOFError,
-      zipfile.BadZipFile,
-    ) as error:
-      raise DataError(f"{path} is not a saved classifier: {error}") from error
+      classifier._check()
+    except Exception as error:  # flax has its own for every misfit
+      why = "it lacks " if isinstance(error, KeyError) else ""
+      raise DataError(why + disk.reason(error)) from error
     return classifier
+
+  def _check(self):
+    """Raises some error if names, shapes or types do not fit together.
+
+    The networks are only traced: sizes from a file need no memory.
+    """
+    names, bias = self.names, self._spec["novel_bias"]
+    if len(set(names)) < len(names) or {type(name) for name in names} != {str}:
+      raise ValueError("its names are not different texts")
+    if not isinstance(bias, float | int) or not math.isfinite(bias):
+      raise ValueError("its novel_bias is not a number")
+    shape = (1, *self._spec["input_shape"])
+    image = jax.ShapeDtypeStruct(shape, self._input_dtype())
+    feature, _ = jax.eval_shape(
+      self._network.apply, self._base_variables, image
+    )
+    support = jax.ShapeDtypeStruct((1, *feature.shape), np.float32)
+    mask, shown = (
+      jax.ShapeDtypeStruct(shape, bool)
+      for shape in ((1, 1), (len(self._spec["names"]),))
+    )
+    jax.eval_shape(
+      self._logits, {"params": self._head_params}, support, mask, feature, shown
+    )
+    for rows in self._added.values():
+      wrong = rows.ndim != 2 or rows.shape[1:] != feature.shape[1:]
+      if wrong or not len(rows) or rows.dtype != np.float32:
+        raise ValueError(f"features of a class are {disk.described(rows)}")
 
   def _input_dtype(self):
     return np.uint8 if len(self._spec["input_shape"]) == 3 else np.float32

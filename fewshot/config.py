@@ -15,6 +15,7 @@ from fewshot.data import registry
 from fewshot.data.dataset import Dataset
 from fewshot.network import BaseNetwork
 from nam_jax import training
+from nam_jax.training.fingerprint import Fingerprint
 
 DEFAULT = "configs/fewshot/glyphs.py"
 NAMES = {
@@ -108,7 +109,7 @@ class FewShotConfig:
         f"{stage}.seed cannot be set: both stages use seed={self.seed}"
       )
     fields = {**given, "seed": self.seed, "settings": settings}
-    return training.from_config_dict(fields, StageConfig)
+    return training.from_config_dict(fields, StageConfig, f"{stage}.")
 
 
 class Experiment(NamedTuple):
@@ -119,6 +120,7 @@ class Experiment(NamedTuple):
   dataset: Dataset
   network: BaseNetwork
   heads: dict[str, nn.Module]
+  fingerprint: Fingerprint
 
 
 def read(

@@ -61,7 +61,7 @@ def check(split: Split, size: Size, what: str) -> None:
   if counts.min() < need:
     name, count = split.names[int(counts.argmin())], counts.min()
     raise DataError(
-      f"{what}: class {name!r} has {count} images; an episode of"
+      f"{what}: class {name!r:.60} has {count} images; an episode of"
       f" {size.num_shot} shots and {size.num_query} queries needs {need}"
     )
 

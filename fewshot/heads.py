@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float
 from fewshot import writes
 from fewshot.network import SCALE, cosines
 from nam_jax import spelling
+from nam_jax.models import options
 from nam_jax.ops import normalize
 
 Base = Float[Array, "c d"]
@@ -233,6 +234,7 @@ def make_head(kind: str, **fields: Any) -> nn.Module:
   """Makes the head of this kind."""
   if kind not in HEADS:
     raise ValueError(spelling.unknown("head", kind, HEADS))
+  options.check(f"field of {kind}", fields, options.arguments(HEADS[kind]))
   return HEADS[kind](**fields)
 
 

@@ -5,6 +5,7 @@ trains every head of the config on episodes, once for each number of supports;
 the features do not change. Then all heads answer the same test episodes.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import jax
 
 from command_line import script
+from data_files import files_read
 from fewshot import (
   backbones,
   episodes,
@@ -29,7 +31,8 @@ from fewshot.classifier import FewShotClassifier
 from fewshot.config import Experiment, FewShotConfig
 from fewshot.data import registry
 from nam_jax import training
-from nam_jax.training import whole_files
+from nam_jax.training import fingerprint, run_dir, whole_files
+from nam_jax.training.config import FINGERPRINT
 
 
 def main(argv: Sequence[str], usage: str = __doc__) -> None:
@@ -40,6 +43,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
   results = run(experiment, train=not flags.test_only)
   if training.is_main():
     print(table.show(results))
+    print(script.ending(experiment.workdir, argv))
 
 
 def make_experiment(
@@ -56,7 +60,8 @@ def make_experiment(
     )
   with script.user_errors():
     data_dir = data_dir or None
-    dataset = registry.load(config.data, data_dir, **config.data_kwargs)
+    with files_read.recorded() as files:
+      dataset = registry.load(config.data, data_dir, **config.data_kwargs)
     for split in ("val", "test"):
       size = config.test_size(config.most_shots(split))
       episodes.check(getattr(dataset, split), size, split)
@@ -78,7 +83,9 @@ def make_experiment(
     for label in config.heads:
       config.make_stage2(label, config.shots[0])
   workdir = Path(workdir or f"runs/fewshot-{config.data}")
-  return Experiment(config, workdir, dataset, net, modules)
+  splits = {name: s.content for name, s in dataset.splits().items()}
+  data = fingerprint.make(splits, files_read.named(files))
+  return Experiment(config, workdir, dataset, net, modules, data)
 
 
 def run(experiment: Experiment, *, train: bool = True) -> dict[str, Any]:
@@ -87,6 +94,12 @@ def run(experiment: Experiment, *, train: bool = True) -> dict[str, Any]:
   A stopped run continues. With train=False, what has been trained is only
   tested.
   """
+  alone = run_dir.owned if train else contextlib.nullcontext
+  with alone(experiment.workdir):
+    return _run(experiment, train)
+
+
+def _run(experiment, train):
   config, workdir = experiment.config, experiment.workdir
   drawn = {split: draw(experiment, split) for split in ("val", "test")}
   base = stage1.run(experiment, drawn["val"], train=train)
@@ -117,9 +130,9 @@ def run(experiment: Experiment, *, train: bool = True) -> dict[str, Any]:
     "num_way": config.num_way,
     "num_episodes": config.num_episodes,
     "stage1": {
-      "seconds": base.history[-1]["seconds"],
+      "seconds": base.seconds,
       "validation": [
-        {name: row[name] for name in ("step", "novel", "base", "both")}
+        {name: row.get(name) for name in ("step", "novel", "base", "both")}
         for row in base.history
         if row["kind"] == "eval"
       ],
@@ -127,10 +140,12 @@ def run(experiment: Experiment, *, train: bool = True) -> dict[str, Any]:
     "shots": tests,
     "curve": dict(sorted(curve.items(), key=lambda item: int(item[0]))),
   }
-  training.write_results(workdir, results)
   if training.is_main():
     settings = dataclasses.asdict(config)
+    settings[FINGERPRINT] = experiment.fingerprint
     whole_files.write_json(workdir / "config.json", settings)
+  training.write_results(workdir, results)
+  if training.is_main():
     pictures.save(workdir, results)
   return results
 

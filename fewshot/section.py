@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from fewshot import paper
+from fewshot import backbones, paper
+from fewshot.data import registry
 from report import html
 from report.run import Kind, Run, command, duration, number
 
@@ -122,7 +123,13 @@ KIND = Kind(
   "Few-shot learning",
   frozenset({"data", "backbone", "stage1", "shots"}),
   frozenset({"data", "backbone", "stage1"}),
-  command("train_fewshot.py", "data", generated=("glyphs",)),
+  command(
+    "fewshot",
+    "train_fewshot.py",
+    {"data": registry.SOURCES, "backbone": backbones.BACKBONES},
+    "data",
+    generated=("glyphs",),
+  ),
   read,
   show,
   stage_keys=frozenset({"settings"}),

@@ -1,12 +1,12 @@
 """Stage 1: features and a cosine classifier of the base classes."""
 
-import io
-import zipfile
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from data_files import disk
+from data_files.errors import DataError
 from fewshot import evaluate, heads, network
 from fewshot.config import Experiment
 from fewshot.data.dataset import Split
@@ -25,11 +25,11 @@ def run(
   The best state has the highest one-shot accuracy in the episodes `drawn` from
   the validation classes.
   """
-  config, workdir, dataset, net, _ = experiment
+  config, workdir, dataset, net, _, fingerprint = experiment
   stage, folder = config.make_stage1(), workdir / "stage1"
   init_fn = make_init_fn(net, dataset.base_train.data)
   if not train:
-    return training.load(stage, folder, init_fn)
+    return training.load(stage, folder, init_fn, fingerprint)
   extract = network.make_extract(net)
   cosine = heads.EpisodeNetwork(heads.make_head("cosine"), net.num_classes)
 
@@ -43,7 +43,9 @@ def run(
 
   loss_fn = make_loss_fn(net, config.pad, config.flip)
   rows = Rows(dataset.base_train)
-  return training.fit(stage, folder, init_fn, loss_fn, rows, measure)
+  return training.fit(
+    stage, folder, init_fn, loss_fn, rows, measure, fingerprint
+  )
 
 
 class Features(NamedTuple):
@@ -69,7 +71,11 @@ def features(experiment: Experiment, trained: training.TrainState) -> Features:
   if (
     kept is not None
     and np.array_equal(kept.base, trained.params["base"])
-    and all(len(getattr(kept, n)) == len(s.data) for n, s in splits.items())
+    and np.array_equal(kept.scale, trained.params["scale"])
+    and all(
+      getattr(kept, name).shape == (len(split.data), kept.base.shape[1])
+      for name, split in splits.items()
+    )
   ):
     return kept
   extract = network.make_extract(experiment.network)
@@ -135,8 +141,6 @@ def make_loss_fn(net: network.BaseNetwork, pad: int, flip: bool) -> LossFn:
 def _read(path):
   """The features in a file; None if it is missing or damaged."""
   try:
-    content = io.BytesIO(path.read_bytes())
-    with np.load(content, allow_pickle=False) as file:
-      return Features(**file)
-  except (OSError, EOFError, ValueError, TypeError, zipfile.BadZipFile):
+    return Features(**disk.named_arrays(path))
+  except (DataError, TypeError):
     return None

@@ -67,7 +67,7 @@ def run(
       )
     else:
       fitted = training.load(stage, folder, init_fn)
-    params, seconds = fitted.best.params, fitted.history[-1]["seconds"]
+    params, seconds = fitted.best.params, fitted.seconds
   novel_bias = 0.0
   if entry.get("calibrate"):
     novel_bias = evaluate.calibrate(

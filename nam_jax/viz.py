@@ -15,6 +15,8 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "os^vD*PX"
+# The axis of accuracies in percent: markers at 0 and 100 have room.
+PERCENT = (-3, 103)
 # Orange is positive, purple negative.
 _SIGNED = {"cmap": "PuOr_r", "interpolation": "nearest"}
 
@@ -41,9 +43,9 @@ def accuracy_by_length(
   axes.axvline(
     trained_length + 0.5, color=GREY, linestyle=":", label="longest trained"
   )
-  axes.set(xlabel="digits", ylabel="accuracy (%)", ylim=(-3, 103), title=title)
+  axes.set(xlabel="digits", ylabel="accuracy (%)", ylim=PERCENT, title=title)
   axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-  axes.legend(loc="lower left")
+  figure.legend(loc="outside lower center", ncols=3)
   return figure
 
 
@@ -74,7 +76,7 @@ def tape_heads(heads: np.ndarray, symbols: Sequence[str]) -> Figure:
         aspect="auto",
         **_SIGNED,
       )
-      axes.set_xticks(range(s), symbols, fontsize=5, family="monospace")
+      _label_tokens(axes, symbols, fontsize=7)
       if tape == 0:
         name = ("read", "write")[kind]
         axes.set_ylabel(f"machine {machine + 1}\n{name} head\ncell")
@@ -120,7 +122,7 @@ def tape_actions(
       actions[:, kind].T, vmin=0, vmax=1, aspect="auto", cmap="Greys"
     )
     places.set_title(("read head", "write head")[kind])
-    moves.set_xticks(range(s), symbols, fontsize=8, family="monospace")
+    _label_tokens(moves, symbols, fontsize=8)
   grid[0, 0].set_yticks(range(len(cells)), cells, fontsize=7)
   grid[0, 0].set_ylabel("cell")
   grid[1, 0].set_yticks(range(len(names)), names)
@@ -182,9 +184,11 @@ def accuracy_by_shots(
       shots = sorted(by_shots)
       mean, error = 100 * np.array([by_shots[k] for k in shots]).T
       axes.errorbar(shots, mean, yerr=error, label=head, **line_style(i))
-    axes.set(title=metric, xlabel="shots", ylabel="accuracy (%)")
+    axes.set(title=metric, xlabel="shots", ylim=PERCENT)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-  grid[-1].legend()
+  grid[0].set_ylabel("accuracy (%)")
+  handles, labels = grid[0].get_legend_handles_labels()
+  figure.legend(handles, labels, loc="outside right center")
   return figure
 
 
@@ -281,6 +285,14 @@ def curves(
   handles, labels = grid[0].get_legend_handles_labels()
   figure.legend(handles, labels, loc="outside right center")
   return figure
+
+
+def _label_tokens(axes, symbols, fontsize):
+  """Names the columns; names that are wider than a column stand upright."""
+  style = {"fontsize": fontsize, "family": "monospace"}
+  if any(len(symbol) > 1 for symbol in symbols):
+    style |= {"fontsize": fontsize - 1, "rotation": 90}
+  axes.set_xticks(range(len(symbols)), symbols, **style)
 
 
 def line_style(i: int) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 A notebook is two files: a script of cells, which is the one to edit, and an
 .ipynb with the same cells and their outputs, which is written here. Nothing in
-it tells when or where it ran, so that another run changes little.
+it tells when or where it ran, so that another run changes nothing; --check
+looks.
 """
 
 import os
@@ -59,13 +60,31 @@ def execute(notebook: nbformat.NotebookNode) -> None:
   notebook.metadata = nbformat.from_dict(_METADATA)
 
 
+def differences(
+  script: pathlib.Path, notebook: nbformat.NotebookNode
+) -> list[str]:
+  """The cells with another output than in the notebook beside the script."""
+  kept = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+  return [
+    f"{script.stem} {cell.id}"
+    for cell, old in zip(notebook.cells, kept.cells, strict=False)
+    if cell.get("outputs") != old.get("outputs")
+  ]
+
+
 def main(argv: Sequence[str]) -> None:
   """Executes what argv names; a cell that fails ends with status 1."""
   parser = tool.make_parser(__doc__, "python -m notebooks.run")
   parser.add_argument(
     "scripts", nargs="*", type=pathlib.Path, default=SCRIPTS, metavar="SCRIPT"
   )
-  for script in parser.parse_args(argv).scripts:
+  parser.add_argument(
+    "--check",
+    action="store_true",
+    help="write nothing; fail if an output is not the one that was kept",
+  )
+  options, changed = parser.parse_args(argv), []
+  for script in options.scripts:
     if script.resolve() not in SCRIPTS:
       parser.error(f"{script} is not one of notebooks/[0-9]_*.py")
     print(f"{script.stem} runs", flush=True)
@@ -77,7 +96,12 @@ def main(argv: Sequence[str]) -> None:
       nbclient.exceptions.DeadKernelError,
     ) as error:
       parser.exit(1, f"{script.name}: {error}\n")
-    nbformat.write(notebook, script.with_suffix(".ipynb"))
+    if options.check:
+      changed += differences(script, notebook)
+    else:
+      nbformat.write(notebook, script.with_suffix(".ipynb"))
+  if changed:
+    parser.exit(1, f"outputs changed: {', '.join(changed)}\n")
 
 
 if __name__ == "__main__":

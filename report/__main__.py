@@ -17,7 +17,8 @@ from pathlib import Path
 
 from command_line import tool
 from nam_jax.training import whole_files
-from report import find, page, pictures
+from report import find, html, page, pictures
+from report.run import plural
 
 
 def main(argv: Sequence[str]) -> None:
@@ -51,7 +52,9 @@ def main(argv: Sequence[str]) -> None:
     whole_files.write_text(output, text)
   except OSError as error:
     parser.error(f"cannot write {output}: {error.strerror}")
-  print(f"{output}: {len(found.runs)} runs, {len(text) / 1e6:.1f} MB")
+  count = plural(len(found.runs), "run")
+  size = f"{count}, {len(text) / 1e6:.1f} MB"
+  print(html.printable(f"{output}: {size}"))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from nam_jax import viz
+from report import html
 
 _WIDTH = 4.6  # inches: readable on a phone
 
@@ -37,9 +38,8 @@ def learning_curves(
   if "loss" in metric and 0 < 10 * min(values) < max(values):
     axes.set_yscale("log")
   if "%" in metric:
-    low, high = axes.get_ylim()
-    axes.set_ylim(max(low, -3), min(high, 103))
-  axes.set(xlabel="updates", ylabel=textwrap.fill(metric, 24))
+    axes.set_ylim(viz.PERCENT)
+  axes.set(xlabel="updates", ylabel=textwrap.fill(_literal(metric), 24))
   axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
   axes.grid(color=viz.GREY, alpha=0.3)
   names = [_literal(name) for name in lines]
@@ -59,7 +59,7 @@ def accuracy_by_time(
     title: the figure's title.
     lines: name -> for each seed, minutes -> accuracy.
     papers: name -> the paper's accuracy, a dashed line in the same colour.
-    chance: accuracy of guessing, where the axis starts.
+    chance: accuracy of guessing, a dotted line; 0: unknown.
   """
   figure = Figure(figsize=(7, 4), layout="constrained")
   axes, drawn, ends = figure.subplots(), {}, {}
@@ -72,9 +72,8 @@ def accuracy_by_time(
       ends[name] = accuracies[-1]
     if name in drawn and name in papers:
       axes.axhline(papers[name], color=style["color"], **dashed)
-  low, high = axes.get_ylim()
-  axes.set(title=title, xlabel="minutes of training", xlim=(0, None))
-  axes.set(ylabel="validation accuracy (%)", ylim=(min(low, chance), high))
+  axes.set(title=_literal(title), xlabel="minutes of training", xlim=(0, None))
+  axes.set(ylabel="validation accuracy (%)", ylim=viz.PERCENT)
   axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
   axes.spines[["top", "right"]].set_visible(False)
   axes.grid(color=viz.GREY, alpha=0.3)
@@ -82,6 +81,8 @@ def accuracy_by_time(
   key = {_literal(name): drawn[name] for name in best_first}
   if drawn.keys() & papers.keys():
     key["paper, same colour"] = Line2D([], [], color=viz.GREY, **dashed)
+  if chance:
+    key["guessing"] = axes.axhline(chance, color=viz.GREY, linestyle=":")
   figure.legend(key.values(), key.keys(), loc="outside right center")
   return figure
 
@@ -103,7 +104,9 @@ def comparison(
   for y, (ours, papers) in enumerate(rows.values()):
     theirs = axes.scatter([papers], [y], 90, marker="s", **hollow)
     here = axes.scatter(ours, [y] * len(ours), 28, viz.BLUE)
-  axes.set(xlabel=xlabel, xlim=(-4, 104), ylim=(len(rows) - 0.5, -0.5))
+  axes.set(
+    xlabel=_literal(xlabel), xlim=(-5, 105), ylim=(len(rows) - 0.5, -0.5)
+  )
   axes.set_yticks(range(len(rows)), [_literal(name) for name in rows])
   axes.grid(color=viz.GREY, alpha=0.3)
   names = ["here, each run", "paper"]
@@ -112,6 +115,9 @@ def comparison(
 
 
 def _literal(name):
-  """A name that matplotlib neither reads as a formula nor leaves out."""
-  name = name.replace("$", r"\$")
+  """A name that matplotlib neither reads as a formula nor leaves out.
+
+  A long one gets several lines, so that it leaves room for the axes.
+  """
+  name = textwrap.fill(html.printable(name), 36).replace("$", r"\$")
   return f" {name}" if name.startswith("_") else name

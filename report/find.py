@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nam_jax.training import regular_files
 from report.run import FOREIGN, OTHER, Curve, Kind, Run, is_number
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+_MOST_BYTES, _MOST_LEVELS = 1 << 28, 50
 
 
 class Found(NamedTuple):
@@ -101,7 +103,7 @@ def _make_run(folder, kind, config, results, curves, anchor, root, problems):
     folder,
     kind,
     config,
-    (folder / "results.json").exists(),
+    os.path.isfile(folder / "results.json"),
     facts,
     versions if isinstance(versions, dict) else {},
     curves,
@@ -112,17 +114,45 @@ def _make_run(folder, kind, config, results, curves, anchor, root, problems):
 
 def _read_object(path, root, problems) -> dict[str, Any] | None:
   """The object in a JSON file; None without a file or an object."""
-  try:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if isinstance(content, dict):
-      return content
-    why = "it holds no JSON object"
-  except FileNotFoundError:
+  content = _read(path, root, problems)
+  if content is None:
     return None
-  except OSError as error:
-    why = error.strerror
+  try:
+    found = json.loads(content.decode())
+    if isinstance(found, dict) and _is_shallow(found):
+      return found
+    why = "it holds no JSON object that can be shown"
   except (ValueError, RecursionError):
     why = "it is not valid JSON"
+  problems.append(f"{_name(path, root)}: {why}")
+  return None
+
+
+def _is_shallow(value) -> bool:
+  """Whether it can be written again, which takes a call for each level."""
+  level = [value]
+  for _ in range(_MOST_LEVELS):
+    level = [
+      inner
+      for outer in level
+      if isinstance(outer, dict | list)
+      for inner in (outer.values() if isinstance(outer, dict) else outer)
+    ]
+  return not level
+
+
+def _read(path, root, problems) -> bytes | None:
+  """The content of a file; None if there is none that can be read."""
+  try:
+    with regular_files.open_file(path) as file:
+      content = file.read(_MOST_BYTES + 1)
+    if len(content) <= _MOST_BYTES:
+      return content
+    why = f"it has more than {_MOST_BYTES:,} bytes"
+  except OSError as error:
+    if not os.path.lexists(path):
+      return None
+    why = error.strerror
   problems.append(f"{_name(path, root)}: {why}")
   return None
 
@@ -130,13 +160,9 @@ def _read_object(path, root, problems) -> dict[str, Any] | None:
 def _read_rows(folder, root, problems) -> list[dict[str, Any]] | None:
   """The rows of metrics.jsonl that have a step and a kind; None: no file."""
   path = folder / "metrics.jsonl"
-  if not path.exists():
+  if not os.path.lexists(path):
     return None
-  try:
-    lines = path.read_text(encoding="utf-8").splitlines()
-  except (OSError, ValueError):
-    problems.append(f"{_name(path, root)}: it cannot be read as text")
-    return []
+  lines = (_read(path, root, problems) or b"").splitlines()
   rows = [row for line in lines if (row := _row(line))]
   bad = len(lines) - len(rows)
   # One line may be incomplete while a run is in progress.
@@ -149,7 +175,7 @@ def _read_rows(folder, root, problems) -> list[dict[str, Any]] | None:
 def _row(line):
   """The metrics in a line; None if there are none."""
   try:
-    row = json.loads(line)
+    row = json.loads(line.decode())
   except (ValueError, RecursionError):
     return None
   whole = isinstance(row, dict) and "kind" in row and is_number(row, "step")
@@ -159,10 +185,8 @@ def _row(line):
 def _read_pictures(folder, root, problems) -> dict[str, bytes]:
   pictures = {}
   for path in sorted(folder.glob("*.png")):
-    try:
-      content = path.read_bytes()
-    except OSError as error:
-      problems.append(f"{_name(path, root)}: {error.strerror}")
+    content = _read(path, root, problems)
+    if content is None:
       continue
     if content.startswith(_PNG):
       pictures[path.name] = content

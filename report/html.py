@@ -36,6 +36,7 @@ th { font-weight: 600; } thead th { background: var(--soft);
 figure { margin: 1rem 0; } figcaption { font-size: 0.9rem; }
 img { display: block; max-width: 100%; height: auto; background: #ffffff;
   padding: 6px; border: 1px solid var(--line); border-radius: 6px; }
+.view { overflow-x: auto; } figure:has(:checked) img { max-width: none; }
 pre { overflow-x: auto; padding: 0.7rem; background: var(--soft);
   border-radius: 6px; font-size: 0.85rem; }
 .note { font-size: 0.9rem; } .open { color: var(--warn); font-weight: 600; }
@@ -43,19 +44,32 @@ pre { overflow-x: auto; padding: 0.7rem; background: var(--soft);
   padding: 0 1rem; margin: 1rem 0; } .warn h2 { margin-top: 0.7rem; }
 summary { cursor: pointer; }
 """
+# Pixels; the letters of wider pictures are small on a phone.
+_WIDE = 560
 
 
 def element(tag: str, *content: str | Element, **attributes: str) -> Element:
   """An element; `class_` is the attribute class."""
-  node = Element(tag, {name.strip("_"): v for name, v in attributes.items()})
+  attributes = {n.strip("_"): printable(v) for n, v in attributes.items()}
+  node = Element(tag, attributes)
   for part in content:
     if isinstance(part, Element):
       node.append(part)
     elif len(node):
-      node[-1].tail = (node[-1].tail or "") + part
+      node[-1].tail = (node[-1].tail or "") + printable(part)
     else:
-      node.text = (node.text or "") + part
+      node.text = (node.text or "") + printable(part)
   return node
+
+
+def printable(text: str) -> str:
+  """Text that every page and picture can show."""
+  return "".join(
+    character
+    if character.isprintable() or character in "\n\t"
+    else ascii(character)[1:-1]
+    for character in text
+  )
 
 
 def table(
@@ -97,10 +111,15 @@ def table(
 
 
 def picture(png: bytes, caption: str, alt: str) -> Element:
-  """A picture that is part of the page."""
+  """A picture that is part of the page; a wide one can be seen in full size."""
   source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
-  image = element("img", src=source, alt=alt)
-  return element("figure", image, element("figcaption", caption))
+  content = [element("img", src=source, alt=alt)]
+  if int.from_bytes(png[16:20]) > _WIDE:
+    zoom = element("label", element("input", type="checkbox"), " full size")
+    view = element("div", *content, class_="view", role="region", tabindex="0")
+    view.set("aria-label", caption)
+    content = [zoom, view]
+  return element("figure", *content, element("figcaption", caption))
 
 
 def links(targets: Sequence[tuple[str, str]]) -> Element:

@@ -10,7 +10,9 @@ from nam_jax import version
 from report import html, pictures
 from report.find import Found
 from report.html import element
-from report.run import Kind, Run, duration, number
+from report.run import Kind, Run, duration, number, plural
+
+_CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def build(root: Path, found: Found, now: datetime.datetime) -> str:
@@ -35,16 +37,20 @@ def _summary(kinds, runs, now):
   counts = [
     f"{kind.title}: {sum(run.kind is kind for run in runs)}" for kind in kinds
   ]
-  unfinished = sum(not run.finished for run in runs)
+  listed = f" ({'; '.join(counts)}){_state(runs)}" if runs else ""
   return (
-    f"{_plural(len(runs), 'run')} ({'; '.join(counts) or 'none'}),"
-    f" {unfinished or 'none'} of them not finished. Made"
-    f" {now:%Y-%m-%d %H:%M} UTC by nam-jax {version.__version__}."
+    f"{plural(len(runs), 'run')}{listed}. Made {now:%Y-%m-%d %H:%M} UTC by"
+    f" nam-jax {version.__version__}."
   )
 
 
-def _plural(count, noun):
-  return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _state(runs):
+  finished = sum(run.finished for run in runs)
+  if finished == len(runs):
+    return ", finished" if finished == 1 else ", all finished"
+  if not finished:
+    return ", not finished" if len(runs) == 1 else ", none finished"
+  return f", {len(runs) - finished} of them not finished"
 
 
 def _problems(problems) -> Iterator[Element]:
@@ -105,9 +111,9 @@ def _article(run):
     *pictures.left_behind(run),
   ]
   if run.config:
-    file = (run.folder / "config.json").as_posix()
-    folder = run.folder.as_posix() + ("-again" if run.finished else "")
-    command = run.kind.command(file, folder, run.config)
+    folder = _from_checkout(run.folder)
+    again = folder + ("-again" if run.finished else "")
+    command = run.kind.command(f"{folder}/config.json", again, run.config)
   else:
     command = "" if run.curves else run.kind.command("", "", {})
   if command:
@@ -120,6 +126,13 @@ def _article(run):
     text = json.dumps(run.config, indent=2)
     content.append(html.details("config.json", element("pre", text)))
   return element("article", *content)
+
+
+def _from_checkout(folder):
+  """The path of a folder for a command in the checkout."""
+  path = folder.resolve()
+  inside = path.is_relative_to(_CHECKOUT)
+  return (path.relative_to(_CHECKOUT) if inside else path).as_posix()
 
 
 def _mark(run):

@@ -2,12 +2,13 @@
 
 import io
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from report import html
-from report.run import Curve, Run, is_number, listed
+from report.run import Curve, Run, is_number, listed, plural
 
 if TYPE_CHECKING:
   from matplotlib.figure import Figure
@@ -50,7 +51,9 @@ def left_behind(run: Run) -> list[Element]:
 def drawn(figure: "Figure", caption: str, alt: str) -> Element:
   """A figure as part of the page."""
   content = io.BytesIO()
-  figure.savefig(content, format="png", dpi=110)
+  with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # other scripts, extreme numbers
+    figure.savefig(content, format="png", dpi=110)
   return html.picture(content.getvalue(), caption, alt)
 
 
@@ -104,7 +107,8 @@ def _learning_curves(topic, lines):
     for metric, curves in metrics.items():
       figure = drawing().learning_curves(metric, curves)
       alt = "; ".join(
-        f"{name}: {list(line.values())[-1]:.4g} after {max(line):,} updates"
+        f"{name}: {list(line.values())[-1]:.4g} after"
+        f" {plural(max(line), 'update')}"
         for name, line in curves.items()
       )
       yield drawn(figure, f"{topic}: {metric}", alt)

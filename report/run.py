@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 # What reading a file written by some other program may raise.
-FOREIGN = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+FOREIGN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 class Curve(NamedTuple):
@@ -57,7 +57,8 @@ class Kind(NamedTuple):
   # Keys that only such a run's results.json and config.json have.
   results_keys: frozenset[str]
   config_keys: frozenset[str]
-  # (config.json, folder, the run's config) -> the command that repeats the run.
+  # (config.json, folder, the run's config) -> the command that repeats the run;
+  # "" if none can.
   command: Callable[[str, str, dict[str, Any]], str]
   # results.json -> what the tables need; raises one of FOREIGN.
   read: Callable[[dict[str, Any]], Any]
@@ -78,21 +79,44 @@ OTHER = Kind(
 
 
 def command(
-  script: str, data_field: str = "", generated: Sequence[str] = ()
+  package: str,
+  script: str,
+  known: Mapping[str, Iterable[str]],
+  data_field: str = "",
+  generated: Sequence[str] = (),
 ) -> Callable[[str, str, dict[str, Any]], str]:
   """A `Kind.command` for a training script.
 
   Args:
+    package: the experiment's folder.
     script: its file.
+    known: field of the config -> the names that the script knows. Others are
+      the user's own, and known after an import.
     data_field: field of the config that names the data, "" if none is read.
     generated: names of data that need no --data_dir.
   """
 
   def make(config_file: str, folder: str, config: dict[str, Any]) -> str:
+    if not config_file:
+      return ""
+    notes, program = [], f"python {script}"
+    own = [
+      f"{field} {config[field]!r}"
+      for field, names in known.items()
+      if field in config and config[field] not in list(names)
+    ]
+    if own:
+      notes.append(f"# MODULE: yours, which registers {' and '.join(own)}")
+      program = (
+        f"python -c 'import MODULE; from {package} import run;"
+        " from command_line import script; script.run(run.main, run.__doc__)'"
+      )
     words = [f"--config=configs/saved.py:{config_file}", f"--workdir={folder}"]
     if data_field and config.get(data_field) not in (*generated, None):
+      notes.append("# DIR: the folder with the data")
       words.append("--data_dir=DIR")
-    return " \\\n  ".join([f"python {script}", *map(shlex.quote, words)])
+    line = " \\\n  ".join([program, *map(shlex.quote, words)])
+    return "\n".join([*notes, line])
 
   return make
 
@@ -101,7 +125,9 @@ def by_config(runs: Iterable[Run]) -> list[list[Run]]:
   """The runs in groups that differ only in their seed."""
   groups = {}
   for run in runs:
-    config = {key: run.config[key] for key in run.config if key != "seed"}
+    # Generated training data depend on the seed, and so does a fingerprint.
+    left_out = ("seed", "fingerprint")
+    config = {key: run.config[key] for key in run.config if key not in left_out}
     text = json.dumps(config, sort_keys=True) if config else run.name
     groups.setdefault(text, []).append(run)
   return list(groups.values())
@@ -111,12 +137,17 @@ def is_number(fields: Mapping[str, Any], name: str) -> bool:
   """Whether the field exists and is a finite number of reasonable size."""
   value = fields.get(name)
   real = isinstance(value, int | float) and not isinstance(value, bool)
-  return real and abs(value) < 1e300
+  return real and abs(value) < 1e100
 
 
 def number(value: Any, form: str = ",.10g") -> str:
   """A number as text; empty for anything else."""
   return format(value, form) if is_number({"": value}, "") else ""
+
+
+def plural(count: int, noun: str) -> str:
+  """ "1 run", "2,000 runs"."""
+  return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def listed(texts: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import os
 import jax
 import pytest
 
+from command_line import interrupt
 from tests import linen_tools
 
 # JAX reads this later, when it first looks for devices.
@@ -21,6 +22,8 @@ os.environ["XLA_FLAGS"] = " ".join(
     "--xla_cpu_multi_thread_eigen=false",
   )
 ).strip()
+# Scripts that a test calls must not change its process's signal handlers.
+interrupt.install = lambda: None
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

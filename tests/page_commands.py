@@ -107,7 +107,7 @@ def lra(words: Words) -> list[str]:
   config = load_config(words, "configs/lra/listops.py:nam,cpu")
   rows = ("num_train=16", "num_validation=4", "num_test=4", "min_length=10")
   data = rows if config.task == "listops" else ()
-  if config.task != "image":
+  if config.task not in ("image", "pathfinder"):
     data = (*data, "max_length=32")
   return [
     *(*words, *config_flags((*TRAINING, "warmup_steps=1")), *sizes(config)),

@@ -10,8 +10,10 @@ import re
 import numpy as np
 import pytest
 
+from lra_tasks import pathfinder_generator
 from tests.data_files import writers
 from tests.fewshot import miniature
+from tests.lra_tasks import test_retrieval
 
 # A word in capitals, alone or as the first folder of a path.
 PLACEHOLDER = re.compile(r"(?<![\w.])(DIR|IMAGES|CHECKOUT)(?![\w.])")
@@ -74,6 +76,8 @@ def write_data(folder: pathlib.Path) -> None:
     for seed, name in enumerate(writers.CIFAR_BATCHES)
   }
   writers.write_archive(folder / "cifar-10-binary.tar.gz", batches)
+  test_retrieval.write_aan(folder)
+  pathfinder_generator.write(folder, resolution=32, level="hard", count=12)
   writers.write_archive(
     folder / "cifar-100-binary.tar.gz",
     {

@@ -10,27 +10,36 @@ from tests import project_tree
 
 
 def start(
-  arguments: Sequence[str], variables: Mapping[str, str]
+  arguments: Sequence[str],
+  variables: Mapping[str, str],
+  stderr: int = subprocess.STDOUT,
 ) -> subprocess.Popen:
   """Starts what follows `python`, with the checkout importable."""
   return subprocess.Popen(
     [sys.executable, *arguments],
     env={**os.environ, "PYTHONPATH": str(project_tree.ROOT), **variables},
     stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
+    stderr=stderr,
     text=True,
   )
 
 
-def finish(processes: Sequence[subprocess.Popen]) -> list[str]:
-  """Their outputs; kills them (JAX catches SIGTERM) if they hang."""
+def finish(
+  processes: Sequence[subprocess.Popen], statuses: Sequence[int] = ()
+) -> list[str]:
+  """Their outputs; kills them (JAX catches SIGTERM) if they hang.
+
+  Args:
+    processes: from `start`.
+    statuses: with which they must end; by default 0.
+  """
   try:
     outputs = [process.communicate(timeout=100)[0] for process in processes]
   finally:
     for process in processes:
       process.kill()
-  for process, output in zip(processes, outputs, strict=True):
-    assert process.returncode == 0, output
+  expected = statuses or [0] * len(processes)
+  assert [p.returncode for p in processes] == list(expected), outputs
   return outputs
 
 

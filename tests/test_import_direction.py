@@ -34,6 +34,7 @@ ROOMS = {
   "lra_tasks": SHARED,
   "fewshot": f"{SHARED} configs",
   "benchmarks": f"{SHARED} lra_tasks fewshot",
+  "chaos": f"{SHARED} lra_tasks fewshot",
   "configs": "| ml_collections",
 }
 PICKLERS = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve"}

@@ -14,9 +14,9 @@ from tests import test_sources
 # Instead of the cell tagged "parameters": seconds, and still every cell runs.
 SHORT = {
   "1_reading_and_writing": """
-WIDTHS, MOST_PAIRS, WRITES, UPDATES = (64,), 256, 100, 60
+WIDTHS, MOST_PAIRS, WRITES, UPDATES, SHOW_TIMES = (64,), 256, 100, 60, True
 """,
-  "2_memory_to_attention": "LENGTHS, ROUNDS = (2048,), 1",
+  "2_memory_to_attention": "LENGTHS, ROUNDS, SHOW_TIMES = (2048,), 1, True",
   "3_turing_machine": """
 STEPS, SWEEP, IS_FULL_RUN = 1, (), False
 for name, split in data.SPLITS.items():
@@ -26,7 +26,7 @@ for name, split in data.SPLITS.items():
 STAGE1_STEPS, STAGE2_STEPS, EPISODES, IS_FULL_RUN = 4, 4, 20, False
 """,
   "5_lra_in_ten_lines": """
-STEPS, TESTS = 2, 64
+STEPS, TESTS, SHOW_TIMES = 2, 64, True
 ATTENTIONS = ("nam", "nam_erase")
 """,
 }
@@ -93,6 +93,36 @@ def test_kept_outputs_are_whole_clean_and_small(script):
   assert all(set(cell.metadata) <= {"tags"} for cell in notebook.cells)
   assert notebook.metadata.language_info == {"name": "python"}
   assert script.with_suffix(".ipynb").stat().st_size < MOST_BYTES
+
+
+def changing(notebook):
+  """Printed numbers that differ from run to run: times, rounding errors."""
+  texts = [
+    output.get("text") or output.get("data", {}).get("text/plain", "")
+    for output in outputs(notebook)
+  ]
+  return re.findall(
+    r"[\d.]+ ?(?:[mu\u00b5n]?s|sec\w*|min\w*)\b|[\d.]+e-\d+", " ".join(texts)
+  )
+
+
+@every_notebook
+def test_kept_outputs_do_not_change(script):
+  assert changing(kept(script)) == []
+
+
+@pytest.mark.parametrize("text", ["write 71.7 ms", "3 s\n", "error 9.8e-07"])
+def test_an_output_that_changes_is_found(tmp_path, text):
+  source = f"print({text!r})"
+  cell = nbformat.v4.new_code_cell(source, id="a")
+  cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=text)]
+  notebook = nbformat.v4.new_notebook(cells=[cell])
+  assert len(changing(notebook)) == 1
+  script = tmp_path / "9_x.py"
+  nbformat.write(notebook, script.with_suffix(".ipynb"))
+  assert run.differences(script, notebook) == []
+  cell.outputs[0].text = "other"
+  assert run.differences(script, notebook) == ["9_x a"]
 
 
 @every_notebook

@@ -107,6 +107,19 @@ def run_page(page, text, folder):
       assert known, f"{page}:{block.line}: what is this?"
 
 
+def test_what_changes_bits_is_said_where_the_same_numbers_are_promised():
+  promise = re.compile(r"same\s+numbers(?! to Weights)")
+  parts = [
+    " ".join(part.split())
+    for text in PAGES.values()
+    for part in re.split(r"\n\n|\n\|", text)
+    if promise.search(part)
+  ]
+  assert len(parts) >= 3
+  for part in parts:
+    assert "as many cores and the same version of JAX" in part
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_all_code_and_all_commands_of_a_page_run(page, folder):
   run_page(page, PAGES[page], folder)

@@ -1,5 +1,7 @@
 """The pictures show what they are given."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,11 @@ def test_accuracy_is_drawn_by_length_in_percent():
   assert border.get_xdata()[0] == 10.5
   assert axes.get_xlabel() == "digits"
   assert axes.get_ylabel() == "accuracy (%)"
+  assert axes.get_ylim() == (-3, 103)
+  assert axes.get_legend() is None
+  (legend,) = figure.legends
+  names = [text.get_text() for text in legend.get_texts()]
+  assert names == ["sequence", "token", "longest trained"]
 
 
 def test_heads_are_drawn_with_cells_downward(tmp_path):
@@ -31,6 +38,17 @@ def test_heads_are_drawn_with_cells_downward(tmp_path):
   assert [t.get_text() for t in grid[-1].get_xticklabels()] == list("_12_MME")
   assert grid[3].get_ylabel() == "machine 1\nwrite head\ncell"
   figure.savefig(tmp_path / "heads.png")
+
+
+def test_tokens_with_long_names_are_labelled_upright(tmp_path):
+  heads = np.zeros((1, 6, 2, 1, 3))
+  for symbols, rotation in ((list("_1MM_E"), 0), (["push", "pop"] * 3, 90)):
+    figure = viz.tape_heads(heads, symbols)
+    figure.savefig(tmp_path / "heads.png")
+    labels = figure.axes[1].get_xticklabels()
+    assert {label.get_rotation() for label in labels} == {rotation}
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(a.x1 <= b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_answers_fill_the_bars_of_every_head():
@@ -56,6 +74,10 @@ def test_accuracy_by_shots_has_a_line_per_head_in_percent():
   assert list(lines[0].get_xdata()) == [1, 5]
   assert list(lines[0].get_ydata()) == [50, 80]
   assert len({line.get_color() for line in lines}) == 2
+  assert axes.get_ylim() == (-3, 103)
+  assert axes.get_legend() is None
+  (legend,) = figure.legends
+  assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
 
 
 def test_a_tape_shows_both_heads_on_a_ring_and_their_moves(tmp_path):

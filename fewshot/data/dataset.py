@@ -40,12 +40,12 @@ class Split:
     disk.check_labels(self.labels, len(self.data), len(self.names))
     if len(set(self.names)) != len(self.names):
       twice = next(n for n in self.names if self.names.count(n) > 1)
-      raise DataError(f"two classes are named {twice!r}")
+      raise DataError(f"two classes are named {twice!r:.60}")
     if not self.names:
       raise DataError("no classes")
     empty = np.flatnonzero(self.counts() == 0)
     if empty.size:
-      raise DataError(f"class {self.names[empty[0]]!r} has no images")
+      raise DataError(f"class {self.names[empty[0]]!r:.60} has no images")
     if kind[1] == 2:
       wrong = np.flatnonzero(~np.isfinite(self.data).all(axis=1))
       if wrong.size:
@@ -58,6 +58,11 @@ class Split:
   def rows_by_class(self) -> tuple[np.ndarray, ...]:
     """The row numbers of each class, ascending."""
     return rows_by_class(self.labels, len(self.names))
+
+  @property
+  def content(self) -> tuple[np.ndarray, ...]:
+    """All of it as arrays, for the fingerprint."""
+    return self.labels, self.data, np.array(self.names)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,7 +103,7 @@ class Dataset:
         other = seen.setdefault(class_name, name)
         if other != name:
           raise DataError(
-            f"{self.name}: class {class_name!r} is in {other} and in {name}"
+            f"{self.name}: class {class_name!r:.60} is in {other} and in {name}"
           )
 
   def splits(self) -> dict[str, Split]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from data_files import cache, disk, images
+from data_files import cache, disk, files_read, images
 
 
 def keep(
@@ -37,16 +37,7 @@ def keep_files(
   """The images of all files, uint8 [n side side 3]."""
   return keep(
     name,
-    tuple(map(stamp, paths)),
+    tuple(map(files_read.stamp, paths)),
     (len(paths), side, side, 3),
     lambda: lambda i: images.square(str(paths[i]), disk.read(paths[i]), side),
   )
-
-
-def stamp(path: pathlib.Path) -> tuple[str, int, int]:
-  """A value that changes whenever the file does."""
-  try:
-    state = path.stat()
-  except OSError as error:
-    raise disk.damaged(path, error.strerror) from error
-  return str(path.resolve()), state.st_size, state.st_mtime_ns

@@ -30,7 +30,7 @@ def hold_out(
   ):
     if len(rows) <= ends[-1]:
       raise DataError(
-        f"class {name!r} has {len(rows)} images, and"
+        f"class {name!r:.60} has {len(rows)} images, and"
         f" {' + '.join(map(str, sizes))} are to be held out: it needs"
         f" {ends[-1] + 1} or more"
       )

@@ -13,7 +13,7 @@ import pathlib
 import numpy as np
 
 from data_files import disk
-from data_files.errors import DataError
+from data_files.errors import DataError, excerpt
 from fewshot.data import checks, dividing
 from fewshot.data.dataset import Dataset
 
@@ -101,7 +101,7 @@ def _split_of_classes(
   if wrong.size:
     raise DataError(
       f"split[{wrong[0]}]: expected one of {', '.join(map(str, known))}, got"
-      f" {split[wrong[0]]!s:.40}"
+      f" {excerpt(split[wrong[0]])}"
     )
   if values.shape == labels.shape:
     of_class = np.empty(len(names), int)
@@ -109,7 +109,7 @@ def _split_of_classes(
     wrong = np.flatnonzero(of_class[labels] != values)
     if wrong.size:
       name = names[labels[wrong[0]]]
-      raise DataError(f"row {wrong[0]}: class {name!r} is in two splits")
+      raise DataError(f"row {wrong[0]}: class {name!r:.60} is in two splits")
     values = of_class
   for number, name in enumerate(_SPLITS):
     if number not in values:

@@ -117,13 +117,15 @@ def _by_table(path: pathlib.Path, folders: dict[str, pathlib.Path]) -> _Parts:
   left = dict(folders)
   for where, (name, split) in csv_rows.rows(path, ("class", "split")):
     if split not in parts:
-      raise DataError(f"{where}: expected base, val or novel, got {split!r}")
+      raise DataError(
+        f"{where}: expected base, val or novel, got {split!r:.60}"
+      )
     if name not in left:
       why = "is listed twice" if name in folders else "has no folder"
-      raise DataError(f"{where}: class {name!r} {why}")
+      raise DataError(f"{where}: class {name!r:.60} {why}")
     parts[split][name] = left.pop(name)
   if left:
-    raise DataError(f"{path}: no line for the class {min(left)!r}")
+    raise DataError(f"{path}: no line for the class {min(left)!r:.60}")
   return parts
 
 

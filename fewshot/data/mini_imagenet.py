@@ -23,11 +23,12 @@ Without images of split 3 and 4, images of the base classes are held out for
 base_val and base_test.
 """
 
+import os
 import pathlib
 
 import numpy as np
 
-from data_files import disk, images
+from data_files import disk, files_read, images
 from data_files.errors import DataError
 from fewshot.data import checks, csv_rows, decoded, dividing
 from fewshot.data.dataset import Dataset, Split
@@ -41,6 +42,7 @@ _ADVICE = (
 )
 _SIDE = 84
 _BASE = (0, 3, 4)
+_LONGEST_NAME = 200
 # Images of all classes, labels, names, and the split of each image.
 _Images = tuple[np.ndarray, np.ndarray, list[str], np.ndarray]
 
@@ -93,7 +95,9 @@ def _read_tables(path: pathlib.Path, side: int) -> _Images:
     file = path.with_name(f"{part}.csv")
     for where, (name, label) in csv_rows.rows(file, ("filename", "label")):
       if split_of.setdefault(label, number) != number:
-        raise DataError(f"{where}: class {label!r} is in another file as well")
+        raise DataError(
+          f"{where}: class {label!r:.60} is in another file as well"
+        )
       paths.append(_find_image(where, path.parent, part, name, label))
       labels.append(numbers.setdefault(label, len(numbers)))
       split.append(number)
@@ -105,15 +109,17 @@ def _find_image(
   where: str, root: pathlib.Path, part: str, name: str, label: str
 ) -> pathlib.Path:
   for field in (name, label):
-    if pathlib.PurePath(field).name != field:
-      raise DataError(f"{where}: expected a name without a path, got {field!r}")
+    if pathlib.PurePath(field).name != field or len(field) > _LONGEST_NAME:
+      raise DataError(
+        f"{where}: expected a short name without a path, got {field!r:.60}"
+      )
   folders = ("images", "", f"images/{label}", label, f"{part}/{label}")
   for folder in folders:
     path = root / folder / name
-    if path.is_file():
+    if os.path.isfile(path):
       return path
   places = ", ".join(str(root / folder) for folder in folders)
-  raise DataError(f"{where}: no image {name!r} in {places}")
+  raise DataError(f"{where}: no image {name!r:.60} in {places}")
 
 
 def _read_blob(path: pathlib.Path, side: int) -> _Images:
@@ -123,15 +129,15 @@ def _read_blob(path: pathlib.Path, side: int) -> _Images:
   if classes.dtype.kind != "U" or classes.ndim != 1:
     raise DataError(f"expected classes as str, got {disk.described(classes)}")
   disk.check_labels(class_split, len(classes), 3)
-  disk.check_labels(label, len(label), len(classes))
-  disk.check_labels(split, len(label), 5)
+  disk.check_labels(label, label.size, len(classes))
+  disk.check_labels(split, label.size, 5)
   kinds = np.where(np.isin(split, _BASE), 0, split)
   wrong = np.flatnonzero(kinds != class_split[label])
   if wrong.size:
     raise DataError(f"split[{wrong[0]}] contradicts class_split")
   empty = np.flatnonzero(np.bincount(label, minlength=len(classes)) == 0)
   if empty.size:
-    raise DataError(f"class {str(classes[empty[0]])!r} has no images")
+    raise DataError(f"class {str(classes[empty[0]])!r:.60} has no images")
 
   def loader():
     blob, offsets = disk.arrays(path, ("blob", "offsets"))
@@ -144,7 +150,7 @@ def _read_blob(path: pathlib.Path, side: int) -> _Images:
     return decode
 
   shape = (len(label), side, side, 3)
-  data = decoded.keep(_NAME, decoded.stamp(path), shape, loader)
+  data = decoded.keep(_NAME, files_read.stamp(path), shape, loader)
   return data, label.astype(np.int32), classes.tolist(), split
 
 

@@ -12,7 +12,7 @@ Keys and values that no query may see, and queries that may see no key, can hold
 anything, NaN included.
 
 Neither has attention weights. Dropout therefore drops what a token writes, for
-every reader; a bias, which is added to weights, is an error.
+every reader; a bias, which is added to weights, is an error, as is sow_weights.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,11 @@ def make_attention_fn(all_pairs: AttentionFn, by_memory: AttentionFn):
     for name, given in (("bias", bias), ("precision", precision)):
       if given is not None:
         raise ValueError(f"{name} is not supported here, got {given!r}")
-    del module  # where flax's own function records its attention weights
+    if module is not None:
+      raise ValueError(
+        "sow_weights=True is not supported here: there are no attention"
+        " weights to record"
+      )
     if mask is not None:
       masks.check_mask(mask, mask.shape)
     if dtype is not None:

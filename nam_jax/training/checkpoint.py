@@ -2,28 +2,39 @@
 
 A checkpoint is the folder checkpoints/<step>. Once orbax has written it, the
 file seal.json is added: the score of the evaluation at that step, the shapes of
-all arrays, and the size and checksum of every file. A folder without a seal was
-only partly written or removed, and is deleted. One that does not match its seal
-is damaged; it is moved to damaged/, and the run continues from the one before.
+all arrays, the size and checksum of every file, and a checksum of all this. A
+folder without a seal was only partly written or removed, and is deleted. One
+that does not match its seal is damaged; it is moved to damaged/, and the run
+continues from the one before. Parameters that are not finite are not saved.
 """
 
+import errno
 import json
 import logging
 import math
 import os
 import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import orbax.checkpoint as ocp
 
 from nam_jax.training import devices, whole_files
 from nam_jax.training.config import TrainConfig
-from nam_jax.training.errors import UserError
+from nam_jax.training.errors import TrainingDiverged, UserError
 from nam_jax.training.state import TrainState
 
 _SEAL = "seal.json"
+# What reading a damaged seal may raise.
+_DAMAGE = (
+  *(OSError, ValueError, LookupError),
+  *(TypeError, AttributeError, RecursionError),
+)
+# Bytes of a checkpoint besides its arrays, and some to spare.
+_OVERHEAD = 1 << 20
 
 
 class Checkpoints:
@@ -71,12 +82,17 @@ class Checkpoints:
   ) -> None:
     """Writes a checkpoint, then removes those no longer needed.
 
+    Raises `TrainingDiverged` if the parameters are not finite.
+
     Args:
       step: number of updates made.
       state: all arrays.
       memory: what else the run must remember, as JSON.
       metric: the selection metric, if this step was evaluated.
     """
+    if not _is_finite(state):
+      raise TrainingDiverged(f"the parameters are not finite after step {step}")
+    _check_room(self._path, state)
     arguments = ocp.args.Composite(
       state=ocp.args.StandardSave(state), memory=ocp.args.JsonSave(memory)
     )
@@ -92,11 +108,28 @@ class Checkpoints:
       self._manager.delete(old)
       del self._scores[old]
 
-  def restore(
-    self, step: int, shapes: TrainState
-  ) -> tuple[TrainState, dict[str, Any]]:
-    """State and memory of a checkpoint."""
-    return _restore(self._manager, step, shapes)
+  def restore_newest(
+    self, shapes: TrainState
+  ) -> tuple[TrainState, dict[str, Any]] | tuple[None, None]:
+    """State and memory of the newest finite checkpoint, if there is one.
+
+    Older versions saved parameters that are not finite; they are moved away.
+    """
+    while (step := self.newest_step) is not None:
+      state, memory = _restore(self._manager, step, shapes)
+      if _is_finite(state):
+        return state, memory
+      del self._scores[step]
+      if devices.is_main():
+        _set_aside(self._path, {step: "it is not finite"}, self._scores)
+      devices.wait_for_all("checkpoint is moved away")
+      self._manager.reload()
+    return None, None
+
+  def restore(self, step: int, shapes: TrainState) -> TrainState:
+    """The state of a checkpoint."""
+    state, _ = _restore(self._manager, step, shapes)
+    return state
 
   def _score(self, metric):
     if metric is None or math.isnan(metric):
@@ -104,28 +137,40 @@ class Checkpoints:
     return self._sign * metric
 
 
+def newest_step(workdir: str | os.PathLike) -> int | None:
+  """The step of the newest intact checkpoint of a run."""
+  scores, _ = _scan(Path(workdir) / "checkpoints")
+  return max(scores, default=None)
+
+
 def restore(
   workdir: str | os.PathLike, shapes: TrainState
-) -> tuple[TrainState, TrainState]:
-  """The newest and the best state of a run; the folder is only read."""
+) -> tuple[TrainState, TrainState, dict[str, Any]]:
+  """The newest and the best state of a run, and the memory of the newest.
+
+  The folder is only read.
+  """
   path = Path(workdir).resolve() / "checkpoints"
   scores, damaged = _scan(path)
   for step, reason in damaged.items():
     _warn(f"checkpoint {path / str(step)} is damaged ({reason})")
+  for folder in _folders(path):
+    if not (folder / _SEAL).exists():
+      _warn(f"checkpoint {folder} is incomplete")
   if not scores:
     raise UserError(f"{workdir} holds no checkpoint that can be restored")
   options = ocp.CheckpointManagerOptions(save_interval_steps=0, create=False)
   with ocp.CheckpointManager(path, options=options) as manager:
-    newest, _ = _restore(manager, max(scores), shapes)
+    newest, memory = _restore(manager, max(scores), shapes)
     best = newest
     if _best(scores) != max(scores):
       best, _ = _restore(manager, _best(scores), shapes)
-    return newest, best
+    return newest, best, memory
 
 
 def _restore(manager, step, shapes):
   folder = Path(manager.directory) / str(step)
-  theirs = json.loads((folder / _SEAL).read_text())["arrays"]
+  theirs = _read_seal(folder)["arrays"]
   ours = _arrays(shapes)
   for name in theirs | ours:
     if theirs.get(name) != ours.get(name):
@@ -139,6 +184,24 @@ def _restore(manager, step, shapes):
   )
   restored = manager.restore(step, args=arguments)
   return restored["state"], restored["memory"]
+
+
+def _is_finite(state):
+  return bool(_all_finite(state.params))
+
+
+@jax.jit
+def _all_finite(params):
+  found = [jnp.isfinite(x).all() for x in jax.tree.leaves(params)]
+  return jnp.stack(found).all()
+
+
+def _check_room(path, state):
+  """Raises before orbax does, all of whose threads would print tracebacks."""
+  needed = sum(x.nbytes for x in jax.tree.leaves(state)) + _OVERHEAD
+  disk = shutil.disk_usage(path)
+  if disk.total and disk.free < needed:  # some network drives do not tell
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def _arrays(state):
@@ -162,7 +225,7 @@ def _scan(path):
     if (folder / _SEAL).exists():
       try:
         scores[int(folder.name)] = _check(folder)
-      except (OSError, ValueError, KeyError) as error:
+      except _DAMAGE as error:
         damaged[int(folder.name)] = str(error)
   return scores, damaged
 
@@ -180,19 +243,33 @@ def _seal(folder, score, arrays):
       name: whole_files.checksum(folder / name) for name in _files(folder)
     },
   }
+  content["crc32"] = _checksum(content)
   whole_files.write_json(folder / _SEAL, content)
+
+
+def _read_seal(folder):
+  """The content of a seal; an exception says what is damaged."""
+  content = json.loads((folder / _SEAL).read_text())
+  is_old = set(content) == {"score", "arrays", "files"}  # not protected itself
+  if not is_old and content.pop("crc32", None) != _checksum(content):
+    raise ValueError(f"{_SEAL} has changed")
+  return content
+
+
+def _checksum(content):
+  return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def _check(folder):
   """The score of a checkpoint; an exception says what is damaged."""
-  seal = json.loads((folder / _SEAL).read_text())
+  seal = _read_seal(folder)
   present = _files(folder)
   for name, expected in seal["files"].items():
     if name not in present:
       raise ValueError(f"{name} is missing")
     if whole_files.checksum(folder / name) != expected:
       raise ValueError(f"{name} has changed")
-  return -math.inf if seal["score"] is None else seal["score"]
+  return -math.inf if seal["score"] is None else float(seal["score"])
 
 
 def _files(folder):
@@ -203,11 +280,17 @@ def _files(folder):
 def _tidy(path):
   """Removes folders without a seal, and moves the damaged ones away."""
   scores, damaged = _scan(path)
-  plan = f"continuing from step {max(scores)}" if scores else "starting again"
   for folder in _folders(path):
     if not (folder / _SEAL).exists():
       shutil.rmtree(folder)
-      _warn(f"checkpoint {folder} is incomplete and was removed, {plan}")
+      _warn(
+        f"checkpoint {folder} is incomplete and was removed, {_plan(scores)}"
+      )
+  _set_aside(path, damaged, scores)
+
+
+def _set_aside(path, damaged, scores):
+  """Moves checkpoints away; `damaged` says why, `scores` has the others."""
   for step, reason in damaged.items():
     aside = path.parent / "damaged" / str(step)
     while aside.exists():
@@ -216,8 +299,12 @@ def _tidy(path):
     os.rename(path / str(step), aside)
     _warn(
       f"checkpoint {path / str(step)} is damaged ({reason}) and was moved to"
-      f" {aside}, {plan}"
+      f" {aside}, {_plan(scores)}"
     )
+
+
+def _plan(scores):
+  return f"continuing from step {max(scores)}" if scores else "starting again"
 
 
 def _warn(message):

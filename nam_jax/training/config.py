@@ -25,6 +25,9 @@ from nam_jax.training.errors import UserError
 
 T = TypeVar("T")
 
+# The key of config.json that is no setting; see `fingerprint`.
+FINGERPRINT = "fingerprint"
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
@@ -119,11 +122,21 @@ class TrainConfig:
 def from_config_dict(
   config: ml_collections.ConfigDict | Mapping[str, Any],
   cls: type[T] = TrainConfig,  # ty: ignore[invalid-parameter-default]
+  prefix: str = "",
 ) -> T:
-  """Builds the dataclass `cls`; an unknown key or a wrong type is an error."""
+  """Builds the dataclass `cls`; an unknown key or a wrong type is an error.
+
+  The content of a config.json can be passed with the fingerprint in it.
+
+  Args:
+    config: the fields.
+    cls: the dataclass.
+    prefix: what stands before the keys in the user's config, for errors.
+  """
   if isinstance(config, ml_collections.ConfigDict):
     config = config.to_dict()
-  return _build(config, cls, prefix="")
+  settings = {n: value for n, value in config.items() if n != FINGERPRINT}
+  return _build(settings, cls, prefix)
 
 
 def reject_unread(
@@ -145,8 +158,7 @@ def _build(config, cls, prefix):
   values = {}
   for name, value in config.items():
     if name not in fields:
-      known = [prefix + field for field in fields]
-      raise UserError(spelling.unknown("config key", prefix + name, known))
+      raise UserError(spelling.unknown("config key", name, fields, prefix))
     values[name] = _checked(value, fields[name], prefix + name)
   return cls(**values)
 

@@ -14,6 +14,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
+from nam_jax.training import peers
 from nam_jax.training.errors import UserError
 
 
@@ -22,6 +23,7 @@ def connect() -> None:
 
   Every process sets JAX_COORDINATOR_ADDRESS (host:port of process 0),
   JAX_NUM_PROCESSES and its own JAX_PROCESS_ID. Call it before any computation.
+  From then on, the death of a process ends the others; see `peers`.
   """
   if "JAX_COORDINATOR_ADDRESS" not in os.environ:
     return
@@ -33,9 +35,11 @@ def connect() -> None:
       "JAX_COORDINATOR_ADDRESS is set, so JAX_NUM_PROCESSES and"
       " JAX_PROCESS_ID must be set to integers"
     ) from error
-  jax.distributed.initialize(
-    os.environ["JAX_COORDINATOR_ADDRESS"], num_processes, process_id
-  )
+  address = os.environ["JAX_COORDINATOR_ADDRESS"]
+  host, _, port = address.rpartition(":")
+  if not host or not port.isdecimal():
+    raise UserError(f"JAX_COORDINATOR_ADDRESS={address} is not host:port")
+  peers.join(host, int(port), num_processes, process_id)
 
 
 def is_main() -> bool:
@@ -47,6 +51,13 @@ def wait_for_all(name: str) -> None:
   """Blocks until every process has got here."""
   if jax.process_count() > 1:
     multihost_utils.sync_global_devices(name)
+
+
+def told_by_main(value: bool) -> bool:
+  """What the main process passes; all processes must call it."""
+  if jax.process_count() == 1:
+    return value
+  return bool(multihost_utils.broadcast_one_to_all(np.int32(value)))
 
 
 def replicated() -> NamedSharding:

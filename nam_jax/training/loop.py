@@ -10,6 +10,7 @@ from nam_jax.training import (
   data,
   device_memory,
   devices,
+  full_disk,
   metrics_log,
   run_dir,
   schedules,
@@ -19,6 +20,7 @@ from nam_jax.training import state as state_lib
 from nam_jax.training import step as step_lib
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import TrainingDiverged, UserError
+from nam_jax.training.fingerprint import Fingerprint
 from nam_jax.training.state import TrainState
 
 Evaluate = Callable[[TrainState], Mapping[str, float]]
@@ -30,11 +32,7 @@ class FitResult(NamedTuple):
   state: TrainState  # after the last step
   best: TrainState  # best by the selection metric
   history: list[dict[str, Any]]  # the rows of metrics.jsonl
-
-  @property
-  def seconds(self) -> float:
-    """Duration of the run, over all restarts."""
-    return self.history[-1]["seconds"]
+  seconds: float  # duration of the run until its last row, over all restarts
 
 
 def fit(
@@ -44,14 +42,17 @@ def fit(
   loss_fn: step_lib.LossFn,
   source: data.Source,
   evaluate: Evaluate,
+  fingerprint: Fingerprint | None = None,
 ) -> FitResult:
   """Trains for `config.num_steps` updates, or continues where a run stopped.
 
-  On SIGTERM or SIGINT the step is finished, the state saved, and the process
-  exits with status 143 or 130. The same call then continues, with the results
-  of an uninterrupted run. A wrong setting or folder raises `UserError` before
-  anything is changed, and so does a step that does not fit into memory, before
-  it runs; a loss that is not finite raises `TrainingDiverged`.
+  On SIGTERM or SIGINT after the first step, the current one is finished, the
+  state saved, and the process exits with status 143 or 130. The same call then
+  continues, with the results of an uninterrupted run, bit by bit if the machine
+  has as many cores and the packages the same versions. A wrong setting, data or
+  folder raises `UserError` before anything is changed, and so do a step that
+  does not fit into memory, before it runs, and a full disk; a loss, or
+  parameters to save, that are not finite raise `TrainingDiverged`.
 
   Args:
     config: a `TrainConfig` or a subclass; all of it is saved in config.json.
@@ -60,6 +61,8 @@ def fit(
     loss_fn: see `step`.
     source: the training data; see `data`.
     evaluate: state -> metrics by name, `selection_metric` among them.
+    fingerprint: of the data, from `fingerprint.make`; the run only continues
+      with the same. None compares nothing.
   """
   devices.check_batch_size(config.batch_size, config.accumulate_steps)
   metrics_log.check_installed(config)
@@ -68,17 +71,16 @@ def fit(
   train_step = device_memory.checked(
     step_lib.make_train_step(loss_fn, optimizer, config), config
   )
-  run_dir.claim(workdir, config)
   with (
+    full_disk.explained(workdir),
+    run_dir.claimed(workdir, config, fingerprint),
     stopping.StopRequest() as stop,
     checkpoint.Checkpoints(workdir, config) as saved,
     _naming_last_good(saved, workdir),
   ):
-    if saved.newest_step is None:
+    state, memory = saved.restore_newest(shapes)
+    if state is None:
       state = state_lib.create(init_fn, optimizer, config.seed)
-      memory = None
-    else:
-      state, memory = saved.restore(saved.newest_step, shapes)
     start = int(state.step)
     _announce(shapes, start, workdir)
     batches = data.train_batches(source, config.batch_size, config.seed, start)
@@ -103,22 +105,31 @@ def fit(
     best = state
     best_step = saved.best_step
     if best_step is not None and best_step != config.num_steps:
-      best, _ = saved.restore(best_step, shapes)
-    return FitResult(state, best, log.history)
+      best = saved.restore(best_step, shapes)
+    return FitResult(state, best, log.history, _seconds(log.history, memory))
 
 
 def load(
-  config: TrainConfig, workdir: str | os.PathLike, init_fn: state_lib.InitFn
+  config: TrainConfig,
+  workdir: str | os.PathLike,
+  init_fn: state_lib.InitFn,
+  fingerprint: Fingerprint | None = None,
 ) -> FitResult:
-  """The run in `workdir`, which must have this config, finished or not.
+  """The run in `workdir`, finished or not; the folder is only read.
 
-  The folder is only read.
+  It must have this config and, if it is passed, this fingerprint of the data.
   """
-  run_dir.check_same(workdir, config)
+  run_dir.check_same(workdir, config, fingerprint)
+  run_dir.note_missing(workdir, fingerprint)
   optimizer = schedules.make_optimizer(config)
   shapes = state_lib.abstract(init_fn, optimizer, config.seed)
-  newest, best = checkpoint.restore(workdir, shapes)
-  return FitResult(newest, best, metrics_log.read_metrics(workdir))
+  newest, best, memory = checkpoint.restore(workdir, shapes)
+  history = metrics_log.read_metrics(workdir)
+  return FitResult(newest, best, history, _seconds(history, memory))
+
+
+def _seconds(history, memory):
+  return (history[-1] if history else memory)["seconds"]
 
 
 def _due(step, every, config):

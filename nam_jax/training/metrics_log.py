@@ -6,23 +6,30 @@ metrics by name, and `seconds` (duration of the run so far, over all restarts).
 Training lines also have `learning_rate`, `steps_per_second`, which leaves out
 compilation, evaluation and checkpoints, and `input_wait`, the share of this
 time spent waiting for the next batch. A number that is not finite is written
-as null.
+as null. Lines that are nothing of this kind are moved to metrics.damaged.jsonl.
 """
 
-import contextlib
 import dataclasses
 import importlib.util
 import json
+import logging
 import math
 import os
 import uuid
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jaxtyping import Array
 
-from nam_jax.training import devices, progress, schedules, whole_files
+from nam_jax.training import (
+  devices,
+  progress,
+  schedules,
+  tensorboard,
+  whole_files,
+)
 from nam_jax.training.config import TrainConfig
 from nam_jax.training.errors import UserError
 
@@ -58,16 +65,19 @@ class MetricsLog:
     workdir = Path(workdir)
     before = memory or {}
     self.clock = progress.Clock(before.get("seconds", 0.0))
-    rows = read_metrics(workdir)
+    rows, damaged = _read(workdir)
     self.history = [row for row in rows if row["step"] <= start]
+    self._checksum = _checksum(map(_line, self.history))
     self._window = progress.Window(before.get("window", []))
     self._config, self._start = config, start
     self._schedule = schedules.make_schedule(config)
     self._file = self._tensorboard = self._wandb = None
     if devices.is_main():
+      _set_aside(workdir, damaged)
+      _report_changes(workdir, start, self.memory(), before)
       self._file = _continued(workdir / "metrics.jsonl", self.history)
       if config.tensorboard:
-        self._tensorboard = _start_tensorboard(workdir, start)
+        self._tensorboard = tensorboard.Events(workdir / "summary", start)
       if config.wandb:
         self._wandb = _start_wandb(workdir, config)
 
@@ -95,7 +105,12 @@ class MetricsLog:
 
   def memory(self) -> dict[str, Any]:
     """What a checkpoint must keep for the log to continue uninterrupted."""
-    return {"seconds": self.clock.seconds, "window": self._window.fetch()}
+    return {
+      "seconds": self.clock.seconds,
+      "window": self._window.fetch(),
+      "rows": len(self.history),
+      "crc32": self._checksum,  # of the rows
+    }
 
   def train(self, step: int) -> None:
     """Logs the mean metrics of the steps since the last call."""
@@ -126,8 +141,9 @@ class MetricsLog:
     }
     row = {"step": step, "kind": kind, **values}
     self.history.append(row)
+    self._checksum = _checksum([_line(row)], self._checksum)
     if self._file:
-      self._file.write(json.dumps(row) + "\n")
+      self._file.write(_line(row))
       self._file.flush()
     known = {name: v for name, v in values.items() if v is not None}
     known = self._config.tensorboard_scalars(kind, known)
@@ -146,12 +162,86 @@ class MetricsLog:
 
 
 def read_metrics(workdir: str | os.PathLike) -> list[dict[str, Any]]:
-  """The rows of metrics.jsonl; a kill may have truncated the last line."""
-  path, rows = Path(workdir) / "metrics.jsonl", []
-  for line in path.read_text().splitlines() if path.exists() else ():
-    with contextlib.suppress(json.JSONDecodeError):
-      rows.append(json.loads(line))
+  """The rows of metrics.jsonl; one line says how many are damaged."""
+  rows, damaged = _read(Path(workdir))
+  if damaged:
+    _warn(f"left out {len(damaged)} damaged line(s) of {workdir}/metrics.jsonl")
   return rows
+
+
+def _read(workdir):
+  """The rows of metrics.jsonl, and the damaged lines."""
+  path = workdir / "metrics.jsonl"
+  try:
+    *lines, last = path.read_bytes().split(b"\n") if path.exists() else [b""]
+  except OSError as error:
+    raise UserError(f"cannot read {path}: {error.strerror}") from error
+  if _row(last) or not last.startswith(b"{"):  # else truncated by a kill
+    lines.append(last)
+  found = [(line, _row(line)) for line in lines if line.strip()]
+  rows = [row for _, row in found if row]
+  return rows, [line for line, row in found if not row]
+
+
+def _row(line):
+  """The row in a line; None if `MetricsLog` cannot have written it."""
+  try:
+    row = json.loads(line)
+    is_row = (
+      row["kind"] in ("train", "eval")
+      and type(row["step"]) is int
+      and row["seconds"] is not None
+      and all(_is_number(row[name]) for name in row if name != "kind")
+    )
+  except (ValueError, LookupError, TypeError, RecursionError):
+    return None
+  return row if is_row else None
+
+
+def _is_number(value):
+  """Whether it is finite, or null in its place."""
+  number = type(value) in (int, float) and -math.inf < value < math.inf
+  return number or value is None
+
+
+def _set_aside(workdir, damaged):
+  if damaged:
+    path = workdir / "metrics.damaged.jsonl"
+    with open(path, "ab") as file:
+      file.writelines(line + b"\n" for line in damaged)
+    _warn(
+      f"moved {len(damaged)} damaged line(s) of {workdir}/metrics.jsonl to"
+      f" {path}"
+    )
+
+
+def _report_changes(workdir, start, found, saved):
+  """Compares the rows with those of the checkpoint; older ones know less."""
+  path = workdir / "metrics.jsonl"
+  if found["rows"] != saved.get("rows", found["rows"]):
+    _warn(
+      f"{path} has {found['rows']} rows up to step {start}, but had"
+      f" {saved['rows']} when that step was saved; the run goes on"
+    )
+  elif found["crc32"] != saved.get("crc32", found["crc32"]):
+    _warn(
+      f"{path} has changed: some of its rows up to step {start} are not those"
+      " of when that step was saved; the run goes on"
+    )
+
+
+def _line(row):
+  return json.dumps(row) + "\n"
+
+
+def _checksum(lines, start=0):
+  for line in lines:
+    start = zlib.crc32(line.encode(), start)
+  return start
+
+
+def _warn(message):
+  logging.getLogger(__name__).warning(message)
 
 
 def _duration(seconds):
@@ -161,15 +251,8 @@ def _duration(seconds):
 
 
 def _continued(path, rows):
-  whole_files.write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
+  whole_files.write_text(path, "".join(map(_line, rows)))
   return open(path, "a")
-
-
-def _start_tensorboard(workdir, start):
-  import tensorboardX
-
-  logdir = str(workdir / "summary")
-  return tensorboardX.SummaryWriter(logdir, purge_step=start + 1)
 
 
 def _start_wandb(workdir, config):

@@ -1,5 +1,10 @@
 """Folders in the cache are complete or made again."""
 
+import errno
+import os
+import subprocess
+import sys
+
 import pytest
 
 from data_files import cache, errors
@@ -65,6 +70,69 @@ def test_the_folder_of_a_faster_process_is_taken():
 
   folder = cache.keep("numbers", be_slow)
   assert (folder / "file").read_text() == "1"
+
+
+def test_leftovers_of_a_killed_process_are_removed(cache_home):
+  root = cache_home / "nam-jax"
+  (root / "numbers.abcd1234" / "numbers").mkdir(parents=True)
+  (root / "numbers.abcd1234" / "numbers" / "file").write_text("1")
+  (root / "numbers-2").mkdir()
+  assert kept_number(2) == "2"
+  assert {path.name for path in root.iterdir()} == {"numbers", "numbers-2"}
+
+
+def test_what_a_living_process_makes_is_not_removed(cache_home):
+  program = (
+    "import os, sys; from data_files import cache\n"
+    "def make(folder):\n"
+    "  (folder / 'file').write_text('1')\n"
+    "  print('making', flush=True)\n"
+    "  sys.stdin.read()\n"
+    "cache.keep('others', make)\n"
+  )
+  with subprocess.Popen(
+    [sys.executable, "-c", program],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+  ) as process:
+    assert process.stdout.readline() == b"making\n"
+    assert kept_number(2) == "2"
+    root = cache_home / "nam-jax"
+    (folder,) = root.glob("others.*")
+    process.stdin.close()
+    assert process.wait() == 0
+  assert not folder.exists()
+  assert (root / "others" / "file").read_text() == "1"
+
+
+def test_a_killed_process_leaves_what_the_next_one_removes(cache_home):
+  program = (
+    "import os; from data_files import cache\n"
+    "cache.keep('others', lambda folder: os.kill(os.getpid(), 9))\n"
+  )
+  subprocess.run([sys.executable, "-c", program], check=False)
+  root = cache_home / "nam-jax"
+  assert len(list(root.iterdir())) == 1
+  assert kept_number(2) == "2"
+  assert [path.name for path in root.iterdir()] == ["numbers"]
+
+
+def test_a_drive_without_locks_is_used_all_the_same(cache_home, monkeypatch):
+  def refuse(*_):
+    raise OSError(errno.ENOLCK, "No locks available")
+
+  monkeypatch.setattr(cache.fcntl, "flock", refuse)
+  (cache_home / "nam-jax" / "numbers.abcd1234").mkdir(parents=True)
+  assert kept_number(2) == "2"
+  assert len(list((cache_home / "nam-jax").iterdir())) == 2
+
+
+def test_a_pipe_in_a_folder_is_damage(caplog):
+  folder = cache.keep("numbers", write_number(1))
+  (folder / "file").unlink()
+  os.mkfifo(folder / "file")
+  assert kept_number(2) == "2"
+  assert f"{folder} is damaged" in caplog.text
 
 
 def test_a_place_that_cannot_be_written_is_named(cache_home):

@@ -41,7 +41,7 @@ def test_an_error_names_the_file_once(tmp_path):
 
 
 def test_an_unreadable_file_is_an_error(tmp_path):
-  with pytest.raises(DataError, match="nothing: No such file"):
+  with pytest.raises(DataError, match="nothing: no such file"):
     disk.read(tmp_path / "nothing")
 
 
@@ -57,6 +57,13 @@ def test_an_archive_that_lost_an_entry_is_refused(tmp_path):
     assert len(archive.namelist()) == 3
   with pytest.raises(DataError, match="it has 4 entries, 3 were found"):
     list(disk.members(path, TEXTS))
+
+
+def test_an_entry_without_a_name_is_not_wanted(tmp_path):
+  path = write_zip(tmp_path / "all.zip", {"top/a.txt": b"a", "x.txt": b"b"})
+  data = path.read_bytes()
+  path.write_bytes(data.replace(b"x.txt", bytes(5)))  # zipfile cuts at zeros
+  assert list(disk.members(path, TEXTS)) == [("top/a.txt", b"a")]
 
 
 def test_empty_files_and_archives_without_any_are_errors(tmp_path):

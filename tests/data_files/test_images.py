@@ -30,6 +30,19 @@ def test_png_is_read_and_broken_ones_are_errors():
     images.png("here", png, (4, 5))
 
 
+def test_png_with_other_pixels_is_an_error():
+  # Decoding alone takes zeros near the end for pixels.
+  pixels = np.random.default_rng(0).integers(0, 2, (32, 32), np.uint8)
+  png, failures = writers.png(pixels), 0
+  for start in range(len(png)):
+    data = png[:start] + bytes(9) + png[start + 9 :]
+    try:
+      np.testing.assert_array_equal(images.png("here", data, (32, 32)), pixels)
+    except errors.DataError:
+      failures += 1
+  assert failures > 0.9 * len(png)
+
+
 def test_the_middle_is_taken_and_averaged():
   wide = np.zeros((4, 8, 3), np.uint8)
   wide[:, 2:6] = np.arange(48).reshape(4, 4, 3)

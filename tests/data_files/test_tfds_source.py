@@ -1,6 +1,7 @@
 """Folders prepared by TFDS: small ones, TFDS's mock, and damaged ones."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -31,6 +32,13 @@ def test_features_come_in_the_order_of_the_examples(folder):
   assert [len(text) for text in texts] == [3, 200, 9000]
   assert texts[0] == b"ttt"
   assert labels == [1, 0, 0]
+
+
+def test_a_pipe_in_the_folder_is_refused(folder):
+  (path,) = folder.glob("*.array_record-*")
+  path.unlink()
+  os.mkfifo(path)
+  assert "it is a pipe, not a file" in error_of(folder)
 
 
 def test_the_home_of_tfds_is_found(tmp_path, monkeypatch):

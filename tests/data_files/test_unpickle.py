@@ -167,7 +167,7 @@ def test_incomplete_and_unknown_files_are_errors(folder):
     with pytest.raises(DataError, match=r"all of mini-imagenet-cache-\{train"):
       unpickle.convert(wrong)
   files[0].unlink()
-  with pytest.raises(DataError, match="No such file"):
+  with pytest.raises(DataError, match="no such file"):
     unpickle.convert(files)
 
 

@@ -1,6 +1,8 @@
 """Classes added from images, forgotten again, saved and loaded."""
 
 import functools
+import json
+import zipfile
 
 import jax
 import numpy as np
@@ -10,6 +12,7 @@ from data_files.errors import DataError
 from fewshot import backbones, heads, network
 from fewshot.classifier import FewShotClassifier
 from fewshot.data import glyphs
+from tests.data_files import writers
 
 HEADS = {
   "cosine": {"kind": "cosine"},
@@ -120,5 +123,67 @@ def test_anything_else_is_not_a_classifier(data, tmp_path):
   (tmp_path / "pickle.npz").write_bytes(b"\x80\x04N.")
   np.savez(tmp_path / "object.npz", spec=np.array([None], object))
   for name in ("other", "cut", "pickle", "object", "missing"):
-    with pytest.raises(DataError, match=f"{name}.npz is not a saved"):
+    with pytest.raises(DataError) as caught:
       FewShotClassifier.load(tmp_path / f"{name}.npz")
+    start = f"not a saved classifier: {tmp_path / f'{name}.npz'}: "
+    assert str(caught.value).startswith(start)
+
+
+def test_an_image_gets_no_advice_about_pickles(tmp_path):
+  path = writers.write(tmp_path / "c.npz", b"\x89PNG\r\n\x1a\n")
+  message = writers.error_of(FewShotClassifier.load, path)
+  assert message.endswith("the archive is damaged: File is not a zip file")
+
+
+@pytest.mark.parametrize(
+  ("change", "message"),
+  [
+    ({"format": "other"}, "its format is different"),
+    ({"names": None}, ""),
+    ({"names": ["a", "a", "b", "c"]}, "its names are not different texts"),
+    ({"names": [1, 2, 3, 4]}, "its names are not different texts"),
+    ({"input_shape": [10**6, 10**6, 1]}, ""),
+    ({"input_shape": [20, 20]}, ""),
+    ({"backbone": {"name": "conv", "widths": [4, 10**12]}}, ""),
+    ({"head": {"kind": "nam", "hidden": 10**12}}, ""),
+    ({"novel_bias": None}, "its novel_bias is not a number"),
+    ({"novel_bias": float("nan")}, "its novel_bias is not a number"),
+    ({"added": ["other", "more"]}, "it lacks '1'"),
+  ],
+)
+def test_a_spec_that_does_not_fit_is_refused(data, tmp_path, change, message):
+  path = tmp_path / "c.npz"
+  classifier = make(data, "nam")
+  classifier.add_class("first", images(data, 0)[:1])
+  classifier.save(path)
+  with np.load(path) as file:
+    arrays = dict(file)
+  spec = json.loads(str(arrays["spec"])) | change
+  np.savez(path, **arrays | {"spec": json.dumps(spec)})
+  error = writers.error_of(FewShotClassifier.load, path)
+  start = f"not a saved classifier: {path}: "
+  assert error.startswith(start + message)
+  assert len(error) <= len(start) + 210
+  assert "\n" not in error
+
+
+def test_an_array_that_numpy_cannot_read_is_refused(data, tmp_path):
+  path = tmp_path / "c.npz"
+  make(data, "cosine").save(path)
+  whole = path.read_bytes()
+  with zipfile.ZipFile(path, "a") as archive:
+    archive.writestr("added/0.npy", b"\x93NUMPY\x01\x00\x04\x00{'(\n")
+  message = writers.error_of(FewShotClassifier.load, path)
+  assert "added/0.npy: expected an array of numbers or text" in message
+  # An archive that needs a newer program than zipfile.
+  at = whole.rfind(b"PK\1\2")
+  path.write_bytes(whole[: at + 6] + b"\xff" + whole[at + 7 :])
+  assert "zip file version" in writers.error_of(FewShotClassifier.load, path)
+
+
+def test_a_missing_folder_is_one_line(data, tmp_path):
+  path = tmp_path / "nowhere" / "c.npz"
+  with pytest.raises(DataError, match=r"cannot save .*nowhere/c\.npz: No such"):
+    make(data, "cosine").save(path)
+  message = writers.error_of(FewShotClassifier.load, path)
+  assert message == f"not a saved classifier: {path}: no such file"

@@ -1,7 +1,9 @@
 """The script from its arguments to its files, on a few tiny glyphs."""
 
 import json
+import os
 import shutil
+import zipfile
 
 import jax
 import numpy as np
@@ -13,6 +15,7 @@ from fewshot.classifier import FewShotClassifier
 from fewshot.config import FewShotConfig
 from fewshot.data import glyphs
 from nam_jax import training
+from nam_jax.training import run_dir
 from tests import project_tree
 
 # ml_collections loads config files in a way that Python 3.11 warns of.
@@ -83,6 +86,41 @@ def test_only_testing_gives_the_same_results(finished):
   assert run(workdir, "--test_only") == results
 
 
+def test_other_data_under_the_same_name_are_refused(finished, monkeypatch):
+  workdir, results = finished
+  stage = json.loads((workdir / "stage1" / "config.json").read_text())
+  for found in (json.loads((workdir / "config.json").read_text()), stage):
+    assert found["fingerprint"] == results["fingerprint"]
+  monkeypatch.setattr(glyphs, "_NOISE", 0.2)
+  for arguments in ((), ("--test_only",)):
+    with pytest.raises(training.UserError, match="base_train has 48 other row"):
+      run(workdir, *arguments)
+
+
+def test_a_second_run_in_the_folder_is_refused(finished):
+  workdir, _ = finished
+  with (
+    run_dir.owned(workdir),
+    pytest.raises(training.UserError, match="is in use by process"),
+  ):
+    run(workdir)
+
+
+@pytest.mark.parametrize("kind", ["header", "version", "pipe"])
+def test_features_that_cannot_be_read_are_made_again(tmp_path, kind):
+  path = tmp_path / "features.npz"
+  with zipfile.ZipFile(path, "w") as archive:
+    archive.writestr("base.npy", b"\x93NUMPY\x01\x00\x04\x00{'(\n")
+  if kind == "version":
+    whole = path.read_bytes()
+    at = whole.rfind(b"PK\1\2")
+    path.write_bytes(whole[: at + 6] + b"\xff" + whole[at + 7 :])
+  elif kind == "pipe":
+    path.unlink()
+    os.mkfifo(path)
+  assert stage1._read(path) is None
+
+
 def test_a_new_head_joins_without_repeating_stage_1(finished, tmp_path):
   workdir, results = finished
   copy = shutil.copytree(workdir, tmp_path / "copy")
@@ -141,7 +179,12 @@ def test_the_classifier_of_a_run_learns_a_class(finished):
     (("--config.heads.nam.kind=max",), "heads.nam: unknown head 'max'"),
     (("--config.heads.nam.depth=3",), "heads.nam: "),
     (("--config.stage1.seed=3",), "stage1.seed cannot be set"),
-    (("--config.stage1.steps=3",), "unknown config key 'steps'"),
+    (("--config.heads.nam.hiden=3",), "'hiden'; did you mean 'hidden'?"),
+    (
+      ("--config.backbone_kwargs.width=3",),
+      "did you mean 'backbone_kwargs.widths'? Known: widths",
+    ),
+    (("--config.stage1.steps=3",), "unknown config key 'stage1.steps'"),
     (("--config.data_kwargs.size=3",), "size"),
     (("--config.pads=3",), "did you mean 'pad'"),
   ],
@@ -170,5 +213,6 @@ def test_help_lists_flags_data_heads_and_presets(capsys):
   printed = capsys.readouterr().out
   for text in ("--data_dir", "--config", "test_only", "Stage 1"):
     assert text in printed
+  assert "config file, a Python program that is run" in printed
   for text in ("mini-imagenet", "nam_projection", "presets: cpu"):
     assert text in printed

@@ -115,3 +115,10 @@ def test_dropout_drops_writes_and_keeps_their_mean(fn):
 def test_what_needs_attention_weights_is_refused(name, value):
   with pytest.raises(ValueError, match=f"{name} is not supported here"):
     nam_attention_fn(*inputs(), **{name: value})
+
+
+@functions
+def test_weights_cannot_be_recorded(fn):
+  layer = nn.MultiHeadDotProductAttention(num_heads=2, attention_fn=fn)
+  with pytest.raises(ValueError, match="sow_weights=True is not supported"):
+    layer.init(jax.random.key(0), jnp.zeros((2, 6, 8)), sow_weights=True)

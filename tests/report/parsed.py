@@ -12,11 +12,12 @@ class Page(HTMLParser):
     elements: (tag, attributes), in order.
     text: all of it.
     rows: the texts of the cells of every table row.
+    commands: the texts in fixed type: commands and configs.
   """
 
   def __init__(self, source: str):
     super().__init__()
-    self.elements, self.text, self.rows = [], "", []
+    self.elements, self.text, self.rows, self.commands = [], "", [], []
     self._open = []
     self.feed(source)
     self.close()
@@ -31,6 +32,8 @@ class Page(HTMLParser):
       self.rows.append([])
     if tag in ("td", "th"):
       self.rows[-1].append("")
+    if tag == "pre":
+      self.commands.append("")
 
   def handle_endtag(self, tag):
     """Closes the element that was opened last."""
@@ -41,6 +44,8 @@ class Page(HTMLParser):
     self.text += data
     if {"td", "th"}.intersection(self._open):
       self.rows[-1][-1] += data
+    if "pre" in self._open:
+      self.commands[-1] += data
 
   def attributes(self, tag, name):
     """The values of an attribute of all such elements that have it."""

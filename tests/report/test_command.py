@@ -22,7 +22,7 @@ def refused(capsys, *arguments):
 def test_page_goes_into_the_folder_or_where_it_is_told(tmp_path, capsys):
   folders.lra(tmp_path / "run")
   command.main([str(tmp_path)])
-  assert "report.html: 1 runs" in capsys.readouterr().out
+  assert "report.html: 1 run, " in capsys.readouterr().out
   command.main([str(tmp_path), f"--output={tmp_path / 'other.html'}"])
   pages = [tmp_path / name for name in ("report.html", "other.html")]
   assert [p.read_text()[:15] for p in pages] == ["<!DOCTYPE html>"] * 2

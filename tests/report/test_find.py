@@ -1,6 +1,7 @@
 """Folders are read, whatever is in them."""
 
 import json
+import os
 
 import pytest
 
@@ -19,7 +20,8 @@ from tests.report import folders
     ("results.json", b"{}", "not the results of a known kind"),
     ("results.json", b'{"accuracy": 1}', "not the results of a known kind"),
     ("config.json", b"no", "not valid JSON"),
-    ("metrics.jsonl", b"\xff\xfe\n", "cannot be read"),
+    ("results.json", b'{"a":' + b"[" * 200 + b"]" * 200 + b"}", "can be shown"),
+    ("metrics.jsonl", b"\xff\xfe\n", "1 of 1 lines hold no metrics"),
     ("metrics.jsonl", b"a\nb\nc\n", "3 of 3 lines hold no metrics"),
     ("metrics.jsonl", b'{"step": "x", "kind": 1}\n', "1 of 1 lines"),
     ("metrics.jsonl", b"[1]\n", "1 of 1 lines"),
@@ -39,6 +41,55 @@ def test_unusable_file_is_named_and_the_rest_is_shown(
   text = (tmp_path / "report.html").read_text()
   assert line.removeprefix("warning: ").split("(")[0] in text
   assert ">good<" in text
+
+
+KINDS = {
+  "folder": lambda path: path.mkdir(),
+  "pipe": os.mkfifo,
+  "dangling link": lambda path: path.symlink_to("nowhere"),
+  "link to itself": lambda path: path.symlink_to(path.name),
+  "device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_is_named_and_the_rest_is_shown(tmp_path, kind, capsys):
+  folders.algorithmic(tmp_path / "good", 1.0, 1.0, 1.0)
+  names = ("results.json", "config.json", "metrics.jsonl", "a.png")
+  for name in names:
+    folders.algorithmic(tmp_path / name[0], 1.0, 1.0, 1.0)
+    (tmp_path / name[0] / name).unlink(missing_ok=True)
+    KINDS[kind](tmp_path / name[0] / name)
+  command.main([str(tmp_path)])
+  lines = capsys.readouterr().err.splitlines()
+  assert sorted(line.split(":")[1] for line in lines) == sorted(
+    f" {name[0]}/{name}" for name in names
+  )
+  assert ">good<" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+  "name", ["$\\foo$", "\ud800", "\0", "a\nb", "\u4e2d", "_x", "$", ""]
+)
+def test_a_metric_may_have_any_name(tmp_path, capsys, name):
+  folders.algorithmic(tmp_path / "run", finished=False, selection_metric=name)
+  folders.metrics(tmp_path / "run", name, 0.25, 0.75)
+  command.main([str(tmp_path)])
+  assert capsys.readouterr().err == ""
+  text = (tmp_path / "report.html").read_text()
+  assert text.count("<figure>") == 2
+
+
+def test_extreme_numbers_are_drawn(tmp_path):
+  folders.algorithmic(tmp_path / "run", 1e308, -1e308, float("nan"))
+  rows = [
+    {"step": step, "kind": kind, "loss": value}
+    for kind in ("train", "eval")
+    for step, value in ((10**299, 1e299), (2, 5e-324), (-3, 1.0), (0.5, 10**30))
+  ]
+  text = "".join(json.dumps(row) + "\n" for row in rows)
+  (tmp_path / "run" / "metrics.jsonl").write_text(text)
+  command.main([str(tmp_path)])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import nam_jax
 import report
-from report import find, page
+from report import find, html, page
 from tests.report import folders
 from tests.report.parsed import Page
 
@@ -32,6 +32,36 @@ def test_head_says_what_the_folder_holds(full):
   assert "7 runs (Algorithmic tasks: 3; Few-shot learning: 2;" in full.text
   assert "2 of them not finished. Made 2026-01-02 03:04 UTC" in full.text
   assert nam_jax.__version__ in full.text
+
+
+def test_head_counts_in_words(tmp_path):
+  folders.lra(tmp_path / "a")
+  assert "1 run (Long Range Arena: 1), finished. Made" in build(tmp_path).text
+  folders.lra(tmp_path / "b")
+  assert "2 runs (Long Range Arena: 2), all finished." in build(tmp_path).text
+  for name in "ab":
+    (tmp_path / name / "results.json").unlink()
+  assert ": 2), none finished. Made" in build(tmp_path).text
+  (tmp_path / "b" / "metrics.jsonl").unlink()
+  assert ": 1), not finished. Made" in build(tmp_path).text
+  (tmp_path / "a" / "metrics.jsonl").unlink()
+  assert "0 runs. Made" in build(tmp_path).text
+
+
+def test_the_papers_columns_are_for_its_tasks(tmp_path):
+  folders.algorithmic(tmp_path / "copy", 1.0, 0.9, 0.8, task="copy")
+  page = build(tmp_path)
+  (header,) = [row for row in page.rows if row[:2] == ["task", "model"]]
+  assert "paper" not in " ".join(header)
+  row = page.row("copy", "nam_tm")
+  assert row[4:7] == ["100.0", "90.0", "80.0"]
+  assert len(row) == len(header)
+  assert "The paper (Table 1)" not in page.text
+  folders.algorithmic(tmp_path / "palin", 1.0, 0.9, 0.8)
+  page = build(tmp_path)
+  assert page.row("copy", "nam_tm") == row
+  assert page.row("palin", "nam_tm")[4:6] == ["100.0", "100.0"]
+  assert "The paper (Table 1)" in page.text
 
 
 def test_seeds_are_averaged_and_stand_beside_the_papers(full):
@@ -112,7 +142,7 @@ def test_page_is_closed_escaped_and_loads_nothing(tmp_path):
   names = {name for _, attributes in found.elements for name in attributes}
   assert names <= {
     *("lang", "charset", "name", "content", "id", "class", "role", "tabindex"),
-    *("aria-label", "scope", "href", "src", "alt"),
+    *("aria-label", "scope", "href", "src", "alt", "type"),
   }
   sources = found.attributes("img", "src")
   assert len(sources) > 10
@@ -139,3 +169,10 @@ def test_without_matplotlib_only_what_is_drawn_here_is_missing(
   found = build(tmp_path)
   assert len(found.attributes("img", "src")) == 1
   assert "pip install matplotlib" in found.text
+
+
+def test_only_a_wide_picture_can_be_enlarged():
+  for width, count in ((200, 0), (1200, 1)):
+    png = b"\x89PNG\r\n\x1a\n" + bytes(8) + width.to_bytes(4) + bytes(9)
+    page = Page(html.document("x", html.picture(png, "caption", "alt")))
+    assert page.attributes("input", "type") == ["checkbox"] * count

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import types
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from nam_jax import training
-from nam_jax.training import metrics_log
+from nam_jax.training import checkpoint, metrics_log
 from tests.training import toy
 
 
@@ -174,6 +175,51 @@ def test_non_finite_step_stops_the_run_and_is_not_saved(
   assert _steps(tmp_path) == [5]
   best = training.load(config, tmp_path, toy.init_fn).best
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(best))
+
+
+@pytest.mark.parametrize(("every", "last"), [(1, "step 3 in"), (5, "none")])
+def test_parameters_that_are_not_finite_are_not_saved(tmp_path, every, last):
+  """The loss of step 4 is finite; what its update leaves is not."""
+  config = toy.make_config(
+    num_steps=5,
+    optimizer="sgd",
+    learning_rate=1e30,
+    schedule="constant * piecewise",
+    warmup_steps=0,
+    boundaries=(3,),
+    scales=(1e-32, 1e9),
+    log_every=100,
+    eval_every=4,
+    checkpoint_every=every,
+  )
+  message = f"finite after step 4; last good checkpoint: {last}"
+  with pytest.raises(training.TrainingDiverged, match=message) as error:
+    _fit(config, tmp_path, [0.5])
+  assert "\n" not in str(error.value)
+  assert _steps(tmp_path) == ([2, 3] if every == 1 else [])
+
+
+def test_a_checkpoint_that_is_not_finite_is_passed_over(
+  tmp_path, monkeypatch, caplog
+):
+  """Older versions wrote such checkpoints."""
+  config = toy.make_config(num_steps=4, checkpoint_every=2, eval_every=4)
+  expected = _fit(config, tmp_path, [0.5]).state
+  shutil.rmtree(tmp_path / "checkpoints" / "4")
+  nans = jax.tree.map(lambda x: jnp.full_like(x, jnp.nan), expected.params)
+  with (
+    monkeypatch.context() as patch,
+    checkpoint.Checkpoints(tmp_path, config) as saved,
+  ):
+    patch.setattr(checkpoint, "_is_finite", lambda state: True)
+    memory = {"seconds": 1.0, "window": []}
+    saved.save(4, expected.replace(params=nans), memory, 0.5)
+  found = _fit(config, tmp_path, [0.5])
+  assert toy.digest(found.state) == toy.digest(found.best)
+  assert toy.digest(found.state) == toy.digest(expected)
+  (notice,) = toy.notices(caplog)
+  assert "4 is damaged (it is not finite) and was moved to" in notice
+  assert "continuing from step 2" in notice
 
 
 def test_newest_two_and_the_best_checkpoint_are_kept(tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from nam_jax import training
 from nam_jax.training import UserError, metrics_log
 from tests.training import toy
 
@@ -95,6 +96,16 @@ def test_sigint_within_this_process(tmp_path, unbroken, monkeypatch):
   _continue_and_compare(tmp_path, unbroken)
 
 
+def test_stop_before_the_first_log_line_can_be_loaded(tmp_path, monkeypatch):
+  rare = toy.make_config(num_steps=100, log_every=50, eval_every=50)
+  monkeypatch.setenv("TOY_SIGNAL", f"{signal.SIGINT.value}@9")
+  with pytest.raises(SystemExit):
+    toy.run(tmp_path, rare)
+  stopped = training.load(rare, tmp_path, toy.init_fn)
+  assert stopped.history == []
+  assert stopped.seconds > 0
+
+
 def _damage_truncated(folder):
   file = max(folder.rglob("d/*"), key=lambda p: p.stat().st_size)
   os.truncate(file, file.stat().st_size // 2)
@@ -111,6 +122,34 @@ def _damage_seal(folder):
   return "Expecting property name"
 
 
+def _damage_score(folder):
+  """The newest checkpoint becomes the best one by far."""
+  seal = json.loads((folder / "seal.json").read_text())
+  (folder / "seal.json").write_text(json.dumps(seal | {"score": 9.0}))
+  return "seal.json has changed"
+
+
+def _damage_name(folder):
+  """One flipped bit in the name of an array."""
+  content = (folder / "seal.json").read_bytes()
+  changed = content.replace(b"params/hidden", b"params/hiddeo")
+  assert changed != content
+  (folder / "seal.json").write_bytes(changed)
+  return "seal.json has changed"
+
+
+def _damage_key(folder):
+  """One flipped bit in the name of the seal's own checksum."""
+  content = (folder / "seal.json").read_bytes()
+  (folder / "seal.json").write_bytes(content.replace(b"crc32", b"crc33"))
+  return "seal.json has changed"
+
+
+def _damage_kind(folder):
+  (folder / "seal.json").write_text("[1]")
+  return ""
+
+
 def _damage_flipped(folder):
   file = max(folder.rglob("d/*"), key=lambda p: p.stat().st_size)
   content = bytearray(file.read_bytes())
@@ -125,6 +164,10 @@ def _damage_flipped(folder):
     _damage_truncated,
     _damage_deleted,
     _damage_seal,
+    _damage_score,
+    _damage_name,
+    _damage_key,
+    _damage_kind,
     _damage_flipped,
   ],
 )
@@ -151,6 +194,9 @@ def test_unfinished_checkpoint_is_removed_with_a_warning(
   workdir = tmp_path / "run"
   shutil.copytree(unbroken, workdir)
   (workdir / "checkpoints" / "40" / "seal.json").unlink()
+  toy.training.load(toy.make_config(**CONFIG), workdir, toy.init_fn)
+  (notice,) = toy.notices(caplog)
+  assert notice.endswith("checkpoints/40 is incomplete")
   _continue_and_compare(workdir, unbroken)
   assert "40 is incomplete and was removed, continuing from" in caplog.text
   assert not (workdir / "damaged").exists()
@@ -192,3 +238,88 @@ def test_checkpoint_of_another_model_is_an_error(tmp_path, unbroken):
   assert sorted(p.name for p in workdir.iterdir()) == sorted(
     p.name for p in unbroken.iterdir()
   )
+
+
+def _stopped_at_20(workdir, monkeypatch):
+  """A run that stops after the checkpoint of step 20."""
+  monkeypatch.setenv("TOY_SIGNAL", f"{signal.SIGINT.value}@19")
+  with pytest.raises(SystemExit):
+    toy.run(workdir, toy.make_config(**CONFIG))
+  monkeypatch.delenv("TOY_SIGNAL")
+  return max(int(p.name) for p in (workdir / "checkpoints").iterdir())
+
+
+ODD = (
+  b"3",
+  b"[]",
+  b"null",
+  b'{"kind": "train", "seconds": 1.0}',
+  b'{"step": "3", "kind": "train", "seconds": 1.0}',
+  b'{"step": 3, "kind": "train", "seconds": 1.0, "loss": Infinity}',
+  b'{"step": 3, "kind": "train"}',
+  b"\xff\xfe",
+  b"[" * 100_000,
+)
+
+
+def test_damaged_rows_are_set_aside_and_missing_ones_counted(
+  tmp_path, unbroken, caplog, monkeypatch
+):
+  step = _stopped_at_20(tmp_path, monkeypatch)
+  path = tmp_path / "metrics.jsonl"
+  _, *rest = path.read_bytes().splitlines(keepends=True)
+  path.write_bytes(b"".join(line + b"\n" for line in ODD) + b"".join(rest))
+  with caplog.at_level(logging.WARNING):
+    toy.run(tmp_path, toy.make_config(**CONFIG))
+  aside, missing = toy.notices(caplog)
+  assert f"moved {len(ODD)} damaged line(s) of {path} to" in aside
+  expected = step // 4 + step // 5
+  assert (
+    f"{path} has {expected - 1} rows up to step {step}, but had {expected} when"
+    in missing
+  )
+  moved = (tmp_path / "metrics.damaged.jsonl").read_bytes()
+  assert moved.split(b"\n")[:-1] == list(ODD)
+  assert _results(tmp_path) == _results(unbroken)
+  assert _rows(tmp_path) == _rows(unbroken)[1:]
+
+
+def test_a_number_that_has_changed_is_noticed(tmp_path, caplog, monkeypatch):
+  step = _stopped_at_20(tmp_path, monkeypatch)
+  path = tmp_path / "metrics.jsonl"
+  first, rest = path.read_text().split("\n", 1)
+  row = json.loads(first)
+  row["loss"] += 1
+  path.write_text(json.dumps(row) + "\n" + rest)
+  with caplog.at_level(logging.WARNING):
+    toy.run(tmp_path, toy.make_config(**CONFIG))
+    toy.run(tmp_path, toy.make_config(**CONFIG))
+  (notice,) = toy.notices(caplog)
+  assert f"{path} has changed: some of its rows up to step {step}" in notice
+
+
+def test_a_finished_run_without_its_metrics_keeps_its_duration(
+  tmp_path, unbroken, caplog
+):
+  shutil.copytree(unbroken, tmp_path / "run")
+  (tmp_path / "run" / "metrics.jsonl").write_text("")
+  config = toy.make_config(**CONFIG)
+  loaded = toy.training.load(config, tmp_path / "run", toy.init_fn)
+  assert loaded.history == []
+  assert loaded.seconds > 0
+  assert toy.run(tmp_path / "run", config).seconds == loaded.seconds
+  (notice,) = toy.notices(caplog)
+  assert "has 0 rows up to step 40, but had 18 when" in notice
+
+
+def test_odd_rows_are_left_out_when_a_run_is_read(tmp_path, caplog):
+  good = b'{"step": 4, "kind": "eval", "seconds": 1.5, "loss": null}'
+  content = b"\n".join([ODD[0], good, good[:30]])
+  (tmp_path / "metrics.jsonl").write_bytes(content)
+  assert metrics_log.read_metrics(tmp_path) == [json.loads(good)]
+  (notice,) = toy.notices(caplog)
+  assert "left out 1 damaged line(s) of" in notice
+  (tmp_path / "metrics.jsonl").unlink()
+  (tmp_path / "metrics.jsonl").mkdir()
+  with pytest.raises(UserError, match=r"cannot read .*metrics\.jsonl"):
+    metrics_log.read_metrics(tmp_path)

@@ -1,19 +1,21 @@
 """A small problem for the engine: is the sum of eight numbers positive?
 
 As a script, `python toy.py workdir '{"num_steps": 20}'` runs one training; the
-environment variable TOY_SIGNAL="15@7" sends signal 15 while batch 7 is made.
+environment variable TOY_SIGNAL="15@7" sends signal 15 while batch 7 is made,
+and TOY_PAUSE="0.1" makes every batch take that many seconds.
 """
 
 import hashlib
 import json
 import os
-import sys
+import time
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from command_line import script
 from nam_jax import training
 
 DEFAULTS = {
@@ -98,8 +100,10 @@ def metric_fn(params, extra, batch):
 
 def make_batch_fn(config):
   number, _, at = os.environ.get("TOY_SIGNAL", "0@-1").partition("@")
+  pause = float(os.environ.get("TOY_PAUSE", "0"))
 
   def batch_fn(step):
+    time.sleep(pause)
     if step == int(at):
       os.kill(os.getpid(), int(number))
     return make_rows(
@@ -118,6 +122,12 @@ def make_evaluate(config):
     return training.mean_metrics(eval_step, state, map(training.place, batches))
 
   return evaluate
+
+
+def notices(caplog):
+  """What the engine, not a package that it uses, has logged."""
+  records = [r for r in caplog.records if r.name.startswith("nam_jax")]
+  return [record.getMessage() for record in records]
 
 
 def digest(state):
@@ -142,14 +152,10 @@ def run(workdir, config, loss=loss_fn, source=None):
   return result
 
 
-def main():
+def main(argv, _):
   training.connect()
-  try:
-    run(Path(sys.argv[1]), make_config(**json.loads(sys.argv[2])))
-  except training.UserError as error:
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(2)
+  run(Path(argv[1]), make_config(**json.loads(argv[2])))
 
 
 if __name__ == "__main__":
-  main()
+  script.run(main, "")

@@ -170,7 +170,10 @@ def test_turned_characters_are_classes_of_the_base_only(tmp_path):
     ({"images_evaluation_names": np.array(["a"])}, "as many names"),
     ({"images_evaluation_names": np.array([b"a", b"b"])}, "as many names"),
     ({"images_evaluation_names": np.array(["a", "a"])}, "are named 'a'"),
-    ({"images_evaluation_names": np.array(["a", None])}, "Object arrays"),
+    (
+      {"images_evaluation_names": np.array(["a", None])},
+      "it holds Python objects",
+    ),
     (
       {"images_evaluation_28": np.zeros((2, 0, 28, 28), np.uint8)},
       "class 'C/character01' has no images",

@@ -1,0 +1,88 @@
+"""A full disk ends a run in one line that names the last good checkpoint."""
+
+import errno
+import os
+import shutil
+import types
+
+import orbax.checkpoint as ocp
+import pytest
+
+from nam_jax import training
+from nam_jax.training import metrics_log, run_dir, whole_files
+from tests.training import toy
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture
+def half(tmp_path, monkeypatch):
+  """A run whose disk is full at its second checkpoint, after step 10."""
+  room = iter([1 << 40, 0])
+  with monkeypatch.context() as patch:
+    patch.setattr(
+      shutil,
+      "disk_usage",
+      lambda _: types.SimpleNamespace(total=1 << 50, free=next(room)),
+    )
+    line = _refused(tmp_path)
+  assert "last good checkpoint: step 5; make room" in line
+  assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["5"]
+  return tmp_path
+
+
+def _refused(workdir):
+  with pytest.raises(training.UserError) as error:
+    toy.run(workdir, toy.make_config())
+  line = str(error.value)
+  assert "\n" not in line
+  assert line.startswith(f"cannot write to {workdir}: No space left on device;")
+  return line
+
+
+def _full(*_, **__):
+  raise FULL
+
+
+def _orbax_finds_it_full(patch):
+  def save(*_, **__):
+    text = 'RESOURCE_EXHAUSTED: writing "x" [OS error 28: No space left on'
+    raise ValueError(f"{text} device]")
+
+  patch.setattr(ocp.CheckpointManager, "save", save)
+
+
+def _seal_finds_it_full(patch):
+  patch.setattr(whole_files, "write_json", _full)
+
+
+def _log_finds_it_full(patch):
+  patch.setattr(metrics_log.MetricsLog, "train", _full)
+
+
+def _start_finds_it_full(patch):
+  patch.setattr(whole_files, "write_text", _full)
+
+
+@pytest.mark.parametrize(
+  "full",
+  [
+    _orbax_finds_it_full,
+    _seal_finds_it_full,
+    _log_finds_it_full,
+    _start_finds_it_full,
+  ],
+)
+def test_retry_says_it_again_and_then_goes_on(half, full, monkeypatch, capsys):
+  with monkeypatch.context() as patch:
+    full(patch)
+    assert "last good checkpoint: step 5; make room" in _refused(half)
+  result = toy.run(half, toy.make_config())
+  assert int(result.state.step) == 20
+  assert "after step 5" in capsys.readouterr().out
+
+
+def test_results_name_the_last_checkpoint(half, monkeypatch):
+  monkeypatch.setattr(whole_files, "write_bytes", _full)
+  with pytest.raises(training.UserError, match=r"good checkpoint: step 5;"):
+    run_dir.write_results(half, {})
