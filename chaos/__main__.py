@@ -109,6 +109,7 @@ def run(
   """Runs trials, given by their seeds, and prints a line for each."""
   for kind in COUNTS:
     for old in folder.glob(f"{kind}-[0-9]*"):
+      disks.unmount_left(old)
       shutil.rmtree(old)
   lab = Lab(folder / "undisturbed", limit)
   if trials.keys() - {"files"}:

@@ -15,6 +15,7 @@ from chaos import lab as lab_lib
 from chaos.case import Case
 from chaos.lab import Lab
 
+_NAME = "disk"  # of the folder that is one
 _TOTAL = 1 << 23
 # Bytes that are left on a full disk: none, or less than this.
 _LEFT = 1 << 18
@@ -61,6 +62,12 @@ def trial(case: Case, lab: Lab) -> None:
     lab_lib.continue_and_compare(case, workdir, lab.folder / "whole", saved)
 
 
+def unmount_left(folder: Path) -> None:
+  """Removes the small disk of a trial that was killed, if there is one."""
+  if os.path.ismount(folder / _NAME):
+    _unmount(folder / _NAME)
+
+
 def _end(case, toy):
   status = toy.end(case, [0, 2])
   case.note(f"status {status}")
@@ -70,7 +77,7 @@ def _end(case, toy):
 
 @contextlib.contextmanager
 def _small_disk(case: Case) -> Iterator[_Disk]:
-  folder = case.folder / "disk"
+  folder = case.folder / _NAME
   folder.mkdir(parents=True)
   if stand_in() != "a tmpfs":
     most = case.rng.randrange(*_LARGEST)

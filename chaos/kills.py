@@ -1,5 +1,6 @@
 """A run gets a signal at a random moment, then the same command again."""
 
+import re
 import signal
 import time
 
@@ -25,10 +26,13 @@ def trial(case: Case, lab: Lab) -> None:
   sent = await_moment(case, lab, toy, lab_lib.STARTED)
   signals = case.rng.choice(SIGNALS)
   case.note(" and ".join(s.name for s in signals))
+  in_time = is_early(toy.output())
   for number in signals:
     toy.send(number)
     time.sleep(case.rng.uniform(0, 0.3))
-  toy.end(case, statuses(signals[0]))
+  status = toy.end(case, statuses(signals[0]))
+  if in_time and status == 0:
+    case.blame("wrong", f"{signals[0].name} had no effect")
   case.note(f"{time.monotonic() - sent:.1f} s later it had ended")
   saved = lab_lib.saved_step(workdir)
   _check_promise(case, toy.output(), saved)
@@ -47,6 +51,12 @@ def await_moment(case: Case, lab: Lab, toy: processes.Toy, first: str) -> float:
   toy.await_text(text, case.limit)
   time.sleep(delay)
   return time.monotonic()
+
+
+def is_early(output: str) -> bool:
+  """Whether a run that has printed this has half of its steps to go."""
+  steps = re.findall(r"^step (\d+)/(\d+)", output, re.MULTILINE)
+  return not steps or 2 * int(steps[-1][0]) <= int(steps[-1][1])
 
 
 def statuses(number: signal.Signals) -> list[int]:

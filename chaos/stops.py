@@ -22,11 +22,14 @@ def trial(case: Case, lab: Lab) -> None:
   for toy in toys:
     toy.await_text(lab_lib.CONNECTED, case.limit)
   kills.await_moment(case, lab, toys[0], lab_lib.CONNECTED)
+  in_time = kills.is_early(toys[0].output())
   for i in hit:
     toys[i].send(number)
   # A process that was not hit may only see that the other is gone.
   ended = [toy.end(case, [*kills.statuses(number), 1]) for toy in toys]
   case.note(f"statuses {ended}")
+  if in_time and 0 in ended:
+    case.blame("wrong", f"{number.name} had no effect")
   saved = lab_lib.saved_step(workdir)
   case.note(f"saved step {saved}")
   again = case.folder / "again"

@@ -55,7 +55,7 @@ def main():
     time.sleep(PAUSE)
   print("connected", flush=True)
   for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, stop)
+    signal.signal(number, signal.SIG_IGN if FAULT == "deaf" else stop)
   lock.truncate(0)
   seals = (workdir / "checkpoints").glob("*/seal.json")
   start = max((int(seal.parent.name) for seal in seals), default=0)

@@ -71,15 +71,18 @@ def _is_late_stop(rng):
   return _in_the_loop(rng)
 
 
-def _seed(kind):
-  """The first seed of a trial whose run has saved something by then."""
-  chosen = {"kills": _is_kill, "stops": _is_late_stop}[kind]
-  seeds = (s for s in range(100) if chosen(Case(kind, s, Path(), 1).rng))
+# Trials whose run has saved something by then.
+_LATE = {"kills": _is_kill, "stops": _is_late_stop}
+
+
+def _seed(kind, chosen):
+  """The first seed of a trial with these choices."""
+  seeds = (s for s in range(1000) if chosen(Case(kind, s, Path(), 1).rng))
   return next(seeds)
 
 
 def test_a_killed_run_ends_bit_equal(real, tmp_path):
-  verdict = _verdict("kills", _seed("kills"), tmp_path, real)
+  verdict = _verdict("kills", _seed("kills", _is_kill), tmp_path, real)
   assert verdict.faults == {}, verdict.line()
   assert "SIGKILL" in verdict.story
 
@@ -112,10 +115,24 @@ def test_a_planted_fault_is_found(
   imitated, tmp_path, monkeypatch, kind, planted, found
 ):
   monkeypatch.setenv("FAULT", planted)
-  verdict = _verdict(kind, _seed(kind), tmp_path, imitated)
+  verdict = _verdict(kind, _seed(kind, _LATE[kind]), tmp_path, imitated)
   assert verdict.faults.keys() == found.keys(), verdict.line()
   ((fault, why),) = found.items()
   assert why in verdict.faults[fault]
+
+
+def _is_early_term(rng):
+  """Whether a trial sends SIGTERM soon after the first step."""
+  is_late = rng.random() < 0.3 or rng.uniform(0, 1) > 0.1
+  return not is_late and rng.choice(kills.SIGNALS)[0] == signal.SIGTERM
+
+
+def test_a_signal_without_effect_is_wrong(imitated, tmp_path, monkeypatch):
+  monkeypatch.setenv("FAULT", "deaf")
+  seed = _seed("kills", _is_early_term)
+  verdict = _verdict("kills", seed, tmp_path, imitated)
+  assert verdict.faults.keys() == {"wrong"}, verdict.line()
+  assert verdict.faults["wrong"] == "SIGTERM had no effect"
 
 
 def test_a_run_that_hangs_is_ended(imitated, tmp_path, monkeypatch):
