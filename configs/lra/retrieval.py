@@ -33,9 +33,12 @@ PRESETS = {
     width=128,
     weight_decay=0.05,
     dropout_rate=0.0,
+    interact=True,
   )
   | {"task_kwargs": {"max_length": 4000}},
-  "cpu": base.cpu(3000, 16, num_layers=3, merge=(1, 4, 1), pool_norm=True)
+  "cpu": base.cpu(
+    3000, 16, num_layers=3, merge=(1, 4, 1), pool_norm=True, interact=True
+  )
   | {"task_kwargs": {"max_length": 1024}},
   "plain": {
     **base.PLAIN_TEXT,

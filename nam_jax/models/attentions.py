@@ -58,7 +58,9 @@ class Size:
   compat: bool = False  # compute as the benchmark's own code does
   # The benchmark has none of these.
   pool_norm: bool = False  # BatchNorm of what is pooled
+  interact: bool = False  # the head sees products and differences of a pair
   embed_values: bool = False  # ids are numbers: brightness, not names
+  embed_window: int = 1  # of so many neighbouring numbers
   norm: str = "layer"  # or "batch", in the blocks
   gated_mlp: bool = False  # SwiGLU instead of GELU
   merge: tuple[int, ...] = ()  # tokens that become one before each block
@@ -241,6 +243,8 @@ def make_classifier(
   kind = KINDS[attention]
   add_cls = not (kind.latent or is_pair)
   size = Size(max_len=max_len, **sizes)
+  if size.interact and not is_pair:
+    raise ValueError("interact needs a task with pairs of sequences")
   if kind.latent and size.classifier_pool == "CLS":  # none is the first
     size = dataclasses.replace(size, classifier_pool="MEAN")
   if add_cls and size.classifier_pool == "CLS":
@@ -256,10 +260,17 @@ def make_classifier(
     merged=math.prod(size.merge),
     mask_attention=kind.compat_mask or not size.compat,
     embed_values=size.embed_values,
+    embed_window=size.embed_window,
     zero_is_padding=size.compat,
   )
   hidden = (size.mlp_dim, size.mlp_dim // 2) if is_pair else (size.mlp_dim,)
-  return Classifier(tokens, hidden, num_classes, pool_norm=size.pool_norm)
+  return Classifier(
+    tokens,
+    hidden,
+    num_classes,
+    pool_norm=size.pool_norm,
+    interact=size.interact,
+  )
 
 
 def _encoder(attention, size, given):

@@ -35,6 +35,8 @@ class TokenEncoder(nn.Module):
     mask_attention: let the encoder see the mask.
     embed_values: read ids as numbers, the brightness of pixels for instance: a
       linear layer of 2 id / (vocab_size - 1) - 1, not a vector for each id.
+    embed_window: of so many values with the token's own in the middle; an odd
+      number. More than one lets a token see its surroundings.
     zero_is_padding: id 0 is padding everywhere, even for a black pixel, and the
       mean includes padding, as in the Long Range Arena's own code.
   """
@@ -49,9 +51,14 @@ class TokenEncoder(nn.Module):
   merged: int = 1
   mask_attention: bool = True
   embed_values: bool = False
+  embed_window: int = 1
   zero_is_padding: bool = False
 
   def __post_init__(self):
+    if self.embed_window < 1 or self.embed_window % 2 == 0:
+      raise ValueError(f"embed_window={self.embed_window} is not an odd number")
+    if self.embed_window > 1 and not self.embed_values:
+      raise ValueError("embed_window needs embed_values=True")
     if self.pool not in POOLS:
       raise ValueError(
         f"classifier_pool={self.pool!r} is not one of {', '.join(POOLS)}"
@@ -67,7 +74,7 @@ class TokenEncoder(nn.Module):
     if self.zero_is_padding:
       mask = inputs > 0
     inputs = masks.hide(inputs, mask)  # an id out of range is NaN, embedded
-    x = self._embedded(inputs)
+    x = self._embedded(inputs, mask)
     if self.add_cls and self.pool == "CLS":
       x, mask = self._with_cls(x, mask)
     y = self.encoder(x, mask=mask if self.mask_attention else None, train=train)
@@ -77,10 +84,10 @@ class TokenEncoder(nn.Module):
       mask = merging.merged_mask(mask, self.merged)
     return self._pooled(y, mask)
 
-  def _embedded(self, inputs):
+  def _embedded(self, inputs, mask):
     if self.embed_values:
-      values = inputs[..., None].astype(jnp.float32)
-      values = 2 / (self.vocab_size - 1) * values - 1
+      values = 2 / (self.vocab_size - 1) * inputs.astype(jnp.float32) - 1
+      values = _windows(masks.hide(values, mask), self.embed_window)
       return nn.Dense(self.emb_dim, name="embedding")(values)
     return nn.Embed(
       self.vocab_size,
@@ -126,6 +133,15 @@ class TokenEncoder(nn.Module):
     return total / count.astype(x.dtype)
 
 
+def _windows(
+  values: Float[Array, "b s"], width: int
+) -> Float[Array, "b s {width}"]:
+  """The values around each one; zeros beyond the ends."""
+  length = values.shape[1]
+  values = jnp.pad(values, ((0, 0), (width // 2, width // 2)))
+  return jnp.stack([values[:, i : i + length] for i in range(width)], axis=-1)
+
+
 class Classifier(nn.Module):
   """Logits for a sequence, or for several that one encoder reads.
 
@@ -135,12 +151,15 @@ class Classifier(nn.Module):
     num_classes: number of classes.
     pool_norm: BatchNorm between the two. Means over a thousand tokens are
       nearly equal; this removes what they have in common.
+    interact: the head also sees the product and the difference of two
+      sequences.
   """
 
   tokens: TokenEncoder
   hidden: tuple[int, ...]
   num_classes: int
   pool_norm: bool = False
+  interact: bool = False
 
   @nn.compact
   def __call__(
@@ -158,7 +177,11 @@ class Classifier(nn.Module):
     x = self.tokens(inputs, mask, train=train)
     if self.pool_norm:
       x = nn.BatchNorm(not train, momentum=0.9, name="pool_norm")(x)
-    x = x.reshape(b, math.prod(n) * x.shape[-1])
+    x = x.reshape(b, math.prod(n), x.shape[-1])
+    if self.interact:
+      one, other = jnp.unstack(x, axis=1)
+      x = jnp.stack([one, other, one * other, one - other], axis=1)
+    x = x.reshape(b, math.prod(x.shape[1:]))
     for layer, width in enumerate(self.hidden):
       name = f"mlp{layer + 1}" if layer else "mlp"  # the benchmark's names
       x = nn.relu(nn.Dense(width, name=name)(x))

@@ -463,3 +463,8 @@ def test_options_of_an_attention_of_ones_own_are_checked_if_known(monkeypatch):
   make("strict", options={"window": 4})
   with pytest.raises(ValueError, match=r"kwargs\.windo'; did .* Known: window"):
     make("strict", options={"windo": 4})
+
+
+def test_only_pairs_interact():
+  with pytest.raises(ValueError, match="interact needs a task with pairs"):
+    make("nam", interact=True)

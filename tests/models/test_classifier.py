@@ -83,6 +83,44 @@ def test_without_it_there_is_nothing_between_pool_and_head():
   assert_agree(model.apply(variables, inputs, mask), expected, 1e-5)
 
 
+def test_a_token_can_see_the_values_around_it():
+  inputs = np.asarray(ids())
+  mask = np.arange(7)[None] < np.array([7, 3, 1, 0])[:, None]
+  tokens = TokenEncoder(
+    20, WIDTH, Same(), pool="FLATTEN", embed_values=True, embed_window=5
+  )
+  variables = linen_tools.random_params(tokens, inputs, mask)
+  layer = jax.tree.map(np.float64, variables["params"]["embedding"])
+  values = np.pad(np.where(mask, 2 * inputs / 19 - 1, 0), ((0, 0), (2, 2)))
+  windows = np.lib.stride_tricks.sliding_window_view(values, 5, axis=1)
+  expected = (windows @ layer["kernel"] + layer["bias"]) * mask[..., None]
+  found = tokens.apply(variables, jnp.asarray(inputs), jnp.asarray(mask))
+  assert_agree(found, expected.reshape(4, -1), 1e-5)
+
+
+@pytest.mark.parametrize(
+  ("fields", "message"),
+  [
+    ({"embed_values": True, "embed_window": 4}, "4 is not an odd number"),
+    ({"embed_window": 3}, "needs embed_values=True"),
+  ],
+)
+def test_windows_are_checked(fields, message):
+  with pytest.raises(ValueError, match=message):
+    TokenEncoder(20, WIDTH, Same(), **fields)
+
+
+def test_the_head_sees_how_two_sequences_interact():
+  inputs = jnp.stack([ids(), ids()[::-1]], axis=1)
+  model, mask, variables = made(inputs, interact=True)
+  table = np.asarray(variables["params"]["tokens"]["embedding"]["embedding"])
+  pooled = table[inputs].mean(axis=2)
+  one, other = pooled[:, 0], pooled[:, 1]
+  x = np.concatenate([one, other, one * other, one - other], axis=1)
+  expected = head(variables["params"], x)
+  assert_agree(model.apply(variables, inputs, mask), expected, 1e-5)
+
+
 @pytest.mark.parametrize(
   ("pool", "causal"),
   [("MEAN", False), ("SUM", False), ("CLS", False), ("CLS", True)],
