@@ -1,5 +1,6 @@
 """Runs of the toy as processes of their own, with their output in a file."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -82,9 +83,8 @@ class Toy:
 
     Anything else, and a crash in what it printed, is blamed.
     """
-    try:
-      status = self._process.wait(case.limit)
-    except subprocess.TimeoutExpired:
+    status = self._await_end(case.limit)
+    if status is None:
       last = self.output().strip().splitlines()[-1:]
       case.blame("hung", f"after {last[0][:100] if last else 'nothing'!r}")
       self.kill()
@@ -98,6 +98,15 @@ class Toy:
       fault = "lost" if status == 2 else "tracebacks"
       case.blame(fault, f"status {status} after {lines[0][:200]!r}")
     return status
+
+  def _await_end(self, seconds):
+    """Its status; None if it has printed nothing for so long."""
+    printed = -1
+    while (size := self._log.stat().st_size) != printed:
+      printed = size
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        return self._process.wait(seconds)
+    return None
 
   def kill(self) -> None:
     """Ends it, whatever it does."""

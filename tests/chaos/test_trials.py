@@ -1,6 +1,7 @@
 """Trials of runs find what is lost, wrong, hung or a traceback."""
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,30 @@ def test_a_run_that_hangs_is_ended(imitated, tmp_path, monkeypatch):
   monkeypatch.setenv("FAULT", "hang")
   verdict = _verdict("doubles", 0, tmp_path, imitated, limit=1)
   assert verdict.faults.keys() == {"hung", "lost"}
+
+
+def test_a_slow_run_that_prints_does_not_hang(tmp_path, monkeypatch):
+  class Slow:
+    """Prints once in the time that it is waited for, then ends."""
+
+    waited = 0
+
+    def wait(self, seconds):
+      self.waited += 1
+      if self.waited > 3:
+        return 0
+      with log.open("a") as file:
+        file.write("step\n")
+      raise subprocess.TimeoutExpired("toy", seconds)
+
+  log = tmp_path / "log"
+  monkeypatch.setattr(processes, "PROGRAM", ("-c", "pass"))
+  toy = processes.Toy(tmp_path, log)
+  toy.kill()
+  monkeypatch.setattr(toy, "_process", Slow())
+  case = Case("kills", 0, tmp_path, 1)
+  assert toy.end(case, [0]) == 0
+  assert case.verdict().faults == {}
 
 
 @pytest.fixture(scope="module")
