@@ -32,7 +32,12 @@ PRESETS = {
     embed_values=True,
   ),
   "cpu": base.cpu(
-    12_000, 32, num_layers=4, merge=(1, 4, 1, 1), embed_values=True
+    12_000,
+    32,
+    num_layers=4,
+    merge=(1, 4, 1, 1),
+    embed_values=True,
+    embed_window=133,
   ),
   "plain": {
     "batch_size": 32,
