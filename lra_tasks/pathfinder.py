@@ -16,6 +16,7 @@ import logging
 import os
 import pathlib
 import stat
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,11 @@ class _Entry(NamedTuple):
 
 
 def make_task(
-  data_dir: pathlib.Path | None, *, resolution: int = 32, level: str = "hard"
+  data_dir: pathlib.Path | None,
+  *,
+  resolution: int = 32,
+  level: str = "hard",
+  add_levels: Sequence[str] = (),
 ) -> task.Task:
   """The task from a folder of the benchmark or an .npz file.
 
@@ -55,25 +60,24 @@ def make_task(
       pathfinder<resolution>_<level>.npz, or any single .npz in that folder.
     resolution: height and width, 32, 64, 128 or 256.
     level: "easy", "inter" or "hard".
+    add_levels: other levels, all of whose images are added for training.
   """
-  if resolution not in RESOLUTIONS or level not in FOLDERS:
+  levels = (level, *add_levels)
+  if resolution not in RESOLUTIONS or not FOLDERS.keys() >= {*levels}:
     raise ValueError(
-      f"expected a resolution of {', '.join(map(str, RESOLUTIONS))} and a level"
-      f" of {', '.join(FOLDERS)}, got {resolution!r} and {level!r}"
+      f"expected a resolution of {', '.join(map(str, RESOLUTIONS))} and levels"
+      f" of {', '.join(FOLDERS)}, got {resolution!r} and"
+      f" {', '.join(map(repr, levels))}"
     )
-  top = f"pathfinder{resolution}"
-  readers = {
-    f"{top}/{FOLDERS[level]}": _read_folder,
-    f"{top}_{level}.npz": _read_npz,
-    f"{top}/{top}_{level}.npz": _read_npz,
-    f"{top}/*.npz": _read_only_npz,
-  }
-  path, reader = disk.find("pathfinder", data_dir, _PLACES, readers, _ADVICE)
-  pixels, labels = reader(path, resolution)
+  if len({*levels}) < len(levels):
+    raise ValueError(f"add_levels={add_levels} has a level twice, or {level!r}")
+  pixels, labels = _read(data_dir, resolution, level)
   ends = len(labels) * 8 // 10, len(labels) * 9 // 10
-  train, validation, test = map(
-    rows.ImageRows, np.split(pixels, ends), np.split(labels, ends)
-  )
+  parts = [*zip(np.split(pixels, ends), np.split(labels, ends), strict=True)]
+  more = [_read(data_dir, resolution, other) for other in add_levels]
+  if more:
+    parts[0] = tuple(map(np.concatenate, zip(parts[0], *more, strict=True)))
+  train, validation, test = (rows.ImageRows(*part) for part in parts)
   return task.Task(
     name="pathfinder",
     vocab_size=256,
@@ -84,6 +88,21 @@ def make_task(
     validation=validation,
     test=test,
   )
+
+
+def _read(
+  data_dir: pathlib.Path | None, resolution: int, level: str
+) -> tuple[np.ndarray, np.ndarray]:
+  """Images and labels of a level, both shuffled."""
+  top = f"pathfinder{resolution}"
+  readers = {
+    f"{top}/{FOLDERS[level]}": _read_folder,
+    f"{top}_{level}.npz": _read_npz,
+    f"{top}/{top}_{level}.npz": _read_npz,
+    f"{top}/*.npz": _read_only_npz,
+  }
+  path, reader = disk.find("pathfinder", data_dir, _PLACES, readers, _ADVICE)
+  return reader(path, resolution)
 
 
 def _read_only_npz(

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -85,6 +86,30 @@ def test_each_level_has_its_folder(folder, level, other):
     make_task(folder, level=level)
   folder.rename(folder.parents[1] / other)
   assert len(numbers(make_task(folder, level=level))) == 12
+
+
+def test_images_of_other_levels_are_added_for_training(folder):
+  alone = make_task(folder)
+  for other in ("curv_baseline", "curv_contour_length_9"):
+    shutil.copytree(folder, folder.with_name(other))
+  made = make_task(folder, add_levels=["inter", "easy"])
+  added = np.random.default_rng(0).permutation(12).tolist()
+  expected = numbers(alone)
+  assert numbers(made) == expected[:9] + added + added + expected[9:]
+  assert [len(made.validation), len(made.test)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+  ("levels", "message"),
+  [
+    (["easy", "simple"], "levels of easy, inter, hard, got 32 and .*'simple'"),
+    (["hard"], "a level twice, or 'hard'"),
+    (["easy", "easy"], "a level twice"),
+  ],
+)
+def test_added_levels_are_checked(folder, levels, message):
+  with pytest.raises(ValueError, match=message):
+    make_task(folder, add_levels=levels)
 
 
 def test_images_are_decoded_once_until_the_folder_changes(folder, monkeypatch):
