@@ -36,6 +36,14 @@ PLAIN_SIZES = {
   "mlp_dim": 128,
   "classifier_pool": "MEAN",
 }
+# What the cpu presets of the image tasks share: with 32 pixels in a row, the
+# window has two rows above a pixel and two below it.
+CPU_IMAGES = {
+  "num_layers": 4,
+  "merge": (1, 4, 1, 1),
+  "embed_values": True,
+  "embed_window": 133,
+}
 
 
 def get_config(

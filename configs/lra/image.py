@@ -38,16 +38,7 @@ PRESETS = {
     dropout_rate=0.1,
     embed_values=True,
   ),
-  # A window of 133 pixels has two rows above a pixel and two below it.
-  "cpu": base.cpu(
-    7000,
-    32,
-    num_layers=4,
-    merge=(1, 4, 1, 1),
-    embed_values=True,
-    embed_window=133,
-  )
-  | {"weight_decay": 0.05},
+  "cpu": base.cpu(7000, 32, **base.CPU_IMAGES) | {"weight_decay": 0.05},
   # The benchmark's widths, a fraction of its steps, sinusoidal positions:
   # learned ones start so small that for thousands of steps only colours count.
   "plain": {

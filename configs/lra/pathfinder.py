@@ -31,14 +31,7 @@ PRESETS = {
     dropout_rate=0.05,
     embed_values=True,
   ),
-  "cpu": base.cpu(
-    12_000,
-    32,
-    num_layers=4,
-    merge=(1, 4, 1, 1),
-    embed_values=True,
-    embed_window=133,
-  ),
+  "cpu": base.cpu(12_000, 32, **base.CPU_IMAGES),
   "plain": {
     "batch_size": 32,
     "num_steps": 1000,
