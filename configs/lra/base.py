@@ -121,7 +121,11 @@ def s5(
   weight_decay: float,
   **model_kwargs: object,
 ) -> dict:
-  """Depth, width, epochs and rates of S5, in heads of 32 channels."""
+  """Depth, width, epochs, dropout and weight decay of S5; heads of 32 channels.
+
+  The learning rate is the one of S5's states; its other parameters have 2 to 5
+  times as much.
+  """
   schedule = epochs(examples, batch_size, number)
   del schedule["steps_per_cycle"]
   return {

@@ -27,7 +27,7 @@ PRESETS = {
     200,
     layers=6,
     width=192,
-    weight_decay=0.07,
+    weight_decay=0.03,
     dropout_rate=0.05,
     embed_values=True,
   ),
