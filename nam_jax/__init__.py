@@ -12,12 +12,8 @@ from nam_jax.layers.nam_heads import NAMState
 from nam_jax.layers.nam_tm import NAMTuringMachine
 from nam_jax.layers.presets import PRESETS
 from nam_jax.layers.self_attention import SelfAttention
-from nam_jax.layers.transformer import (
-  BlockStyle,
-  EncoderState,
-  TransformerBlock,
-  TransformerEncoder,
-)
+from nam_jax.layers.transformer import EncoderState, TransformerEncoder
+from nam_jax.layers.transformer_block import BlockStyle, TransformerBlock
 from nam_jax.ops.chunked import memory_chunked
 from nam_jax.ops.derivatives import linearize
 from nam_jax.ops.linear_attention import linear_attention

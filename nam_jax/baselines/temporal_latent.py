@@ -13,7 +13,8 @@ from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
 from nam_jax.baselines.efficient import blocks
-from nam_jax.layers import checks, self_attention, transformer
+from nam_jax.layers import checks, self_attention, transformer_block
+from nam_jax.layers.positions import LearnedPositions, sinusoids
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import masks
 
@@ -70,7 +71,7 @@ class CrossBlock(nn.Module):
     )
     y = nn.Dropout(self.dropout_rate)(y, deterministic=not train)
     x = x + y.astype(x.dtype)
-    y = transformer.MLP(
+    y = transformer_block.MLP(
       self.mlp_dim, self.dropout_rate, self.dtype, name="mlp"
     )(norm(name="mlp_norm")(x), train=train)
     return x + y.astype(x.dtype)
@@ -163,7 +164,7 @@ class TemporalLatentEncoder(nn.Module):
       return x + _signal(x)
     if max_len is None:
       raise ValueError("learned positions of the whole sequence need max_len")
-    return transformer.LearnedPositions(max_len, name="posembed_input")(x)
+    return LearnedPositions(max_len, name="posembed_input")(x)
 
   def _read_block(self, state, block, *, train):
     """One step of the recurrence: the state after x [b c d]."""
@@ -188,7 +189,7 @@ class TemporalLatentEncoder(nn.Module):
       dropout_rate=self.attention_dropout_rate,
       dtype=self.dtype,
     )
-    return transformer.TransformerBlock(
+    return transformer_block.TransformerBlock(
       attention, self.mlp_dim, self.dropout_rate, self.dtype, name=name
     )
 
@@ -206,4 +207,4 @@ class TemporalLatentEncoder(nn.Module):
 
 def _signal(x):
   positions = jnp.arange(x.shape[1], dtype=jnp.float32)
-  return transformer.sinusoids(positions, x.shape[-1]).astype(x.dtype)[None]
+  return sinusoids(positions, x.shape[-1]).astype(x.dtype)[None]

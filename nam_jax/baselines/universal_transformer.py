@@ -13,7 +13,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Bool, DTypeLike, Float
 
-from nam_jax.layers import transformer
+from nam_jax.layers import transformer_block
+from nam_jax.layers.positions import sinusoids
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import masks
 
@@ -89,7 +90,7 @@ class UniversalTransformer(nn.Module):
         raise ValueError(f"halting_threshold={threshold} must lie in (0, 1]")
       # Bias 1: about two steps at the start of training.
       self.stop = nn.Dense(1, bias_init=nn.initializers.ones)
-    self.block = transformer.TransformerBlock(
+    self.block = transformer_block.TransformerBlock(
       self.attention, self.mlp_dim, self.dropout_rate, self.dtype
     )
     self.norm = nn.LayerNorm(dtype=self.dtype)
@@ -101,7 +102,7 @@ class UniversalTransformer(nn.Module):
     masks.check_mask(mask, x.shape[:2])
     x = masks.hide(x, mask)
     b, s, d = x.shape
-    position = transformer.sinusoids(jnp.arange(s, dtype=jnp.float32), d)
+    position = sinusoids(jnp.arange(s, dtype=jnp.float32), d)
     time = jnp.arange(self.num_steps, dtype=jnp.float32)
     adaptive = self.halting_threshold is not None
 
@@ -126,7 +127,7 @@ class UniversalTransformer(nn.Module):
     )
     zeros = jnp.zeros((b, s))
     halting = Halting(zeros, jnp.zeros((b, s, d)), zeros) if adaptive else None
-    inputs = transformer.sinusoids(time, d), time == self.num_steps - 1
+    inputs = sinusoids(time, d), time == self.num_steps - 1
     (state, halting), _ = scan(self, (x, halting), inputs)
     if not adaptive:
       return self.norm(state)

@@ -33,7 +33,13 @@ from nam_jax.baselines.efficient import (
   sparse,
   synthesizer,
 )
-from nam_jax.layers import attention_fn, nam_attention, presets, transformer
+from nam_jax.layers import (
+  attention_fn,
+  nam_attention,
+  presets,
+  transformer,
+  transformer_block,
+)
 from nam_jax.layers.self_attention import SelfAttention
 from nam_jax.models import options
 from nam_jax.models.classifier import Classifier, TokenEncoder
@@ -295,7 +301,7 @@ def _encoder(attention, size, given):
     max_len=size.max_len,
     dropout_rate=size.dropout_rate,
     hide_padding=not size.compat,
-    style=transformer.BlockStyle(size.norm, size.gated_mlp),
+    style=transformer_block.BlockStyle(size.norm, size.gated_mlp),
     merge=tuple(size.merge),
   )
 

@@ -10,7 +10,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from nam_jax.baselines import dnc
-from nam_jax.layers import lsam, lstm, nam_tm, transformer
+from nam_jax.layers import lsam, lstm, nam_tm, transformer_block
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import masks, tape
 
@@ -111,7 +111,7 @@ class LSAMEncoderDecoder(nn.Module):
     encoder = lsam.LSAM(d, self.num_heads, bidirectional=True, name="encoder")
     encoded, state = encoder(x, mask=mask)
     x = x + encoded
-    mlp = transformer.MLP(self.mlp_dim, self.dropout_rate, name="mlp")
+    mlp = transformer_block.MLP(self.mlp_dim, self.dropout_rate, name="mlp")
     x = x + mlp(nn.LayerNorm(name="mlp_norm")(x), train=train)
     start = state._replace(hidden=jnp.zeros_like(state.hidden))
     decoder = lsam.LSAM(d, self.num_heads, name="decoder")

@@ -9,7 +9,7 @@ import pytest
 
 from nam_jax import baselines
 from nam_jax.baselines import universal_transformer
-from nam_jax.layers import self_attention, transformer
+from nam_jax.layers import positions, self_attention, transformer_block
 from tests import linen_tools
 
 B, S, D, STEPS = 2, 5, 8, 3
@@ -48,9 +48,9 @@ def with_halting_bias(params, bias):
 @pytest.fixture(scope="module")
 def step(params):
   """The n-th step, given a state: encodings, then the shared block."""
-  block = transformer.TransformerBlock(ATTENTION, mlp_dim=16)
+  block = transformer_block.TransformerBlock(ATTENTION, mlp_dim=16)
   apply = linen_tools.compiled(block.apply)
-  signals = jax.jit(transformer.sinusoids, static_argnums=1)(
+  signals = jax.jit(positions.sinusoids, static_argnums=1)(
     np.arange(S, dtype=np.float32), D
   )
   signals = np.asarray(signals)

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from nam_jax.layers import merging, self_attention, transformer
-from nam_jax.layers.transformer import BlockStyle
+from nam_jax.layers import (
+  merging,
+  self_attention,
+  transformer,
+  transformer_block,
+)
+from nam_jax.layers.positions import sinusoids
+from nam_jax.layers.transformer_block import BlockStyle
 from tests import linen_tools
 
 B, S, D = 2, 5, 8
@@ -43,7 +49,7 @@ def dense(params, x):
 
 
 def test_batch_norm_is_over_the_real_tokens_of_a_batch(inputs):
-  block = transformer.TransformerBlock(Nothing, mlp_dim=3, style=BATCH)
+  block = transformer_block.TransformerBlock(Nothing, mlp_dim=3, style=BATCH)
   variables = variables_of(block)
   layers = jax.tree.map(np.float64, variables["params"])
   stats = jax.tree.map(np.float64, variables["batch_stats"]["BatchNorm_1"])
@@ -72,7 +78,7 @@ def test_batch_norm_is_over_the_real_tokens_of_a_batch(inputs):
 
 
 def test_a_gated_mlp_by_hand(inputs):
-  mlp = transformer.MLP(3, gated=True)
+  mlp = transformer_block.MLP(3, gated=True)
   params = linen_tools.random_params(mlp, inputs)
   layers = jax.tree.map(np.float64, params["params"])
   both = dense(layers["Dense_0"], np.float64(inputs))
@@ -150,9 +156,11 @@ def test_merged_tokens_are_those_of_the_parts_one_after_another(inputs, style):
   @linen_tools.compiled
   def run(x):
     whole = encoder.apply(variables, x, mask=MASK)
-    block = transformer.TransformerBlock(ATTENTION, mlp_dim=3, style=style)
+    block = transformer_block.TransformerBlock(
+      ATTENTION, mlp_dim=3, style=style
+    )
     norm = nn.LayerNorm() if style.norm == "layer" else nn.BatchNorm(True)
-    x = x + transformer.sinusoids(jnp.arange(S, dtype=x.dtype)[None], D)
+    x = x + sinusoids(jnp.arange(S, dtype=x.dtype)[None], D)
     x = block.apply(part("encoderblock_0"), x, MASK)
     x, mask = merging.MergeTokens(3).apply(part("merge_1"), x, MASK)
     x = block.apply(part("encoderblock_1"), x, mask)

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from nam_jax.layers import nam_attention, self_attention, transformer
+from nam_jax.layers import (
+  nam_attention,
+  positions,
+  self_attention,
+  transformer,
+  transformer_block,
+)
 from tests import linen_tools
 
 B, S, D = 2, 5, 8
@@ -17,7 +23,7 @@ MASK = jnp.array(REAL)
 ATTENTION = functools.partial(self_attention.SelfAttention, num_heads=2)
 ENCODER = transformer.TransformerEncoder(ATTENTION, num_layers=1, mlp_dim=16)
 ERASE = functools.partial(nam_attention.NAMAttention, num_heads=2, mode="erase")
-BLOCK = transformer.TransformerBlock(ERASE, mlp_dim=16, dropout_rate=0.2)
+BLOCK = transformer_block.TransformerBlock(ERASE, mlp_dim=16, dropout_rate=0.2)
 DEEP = transformer.TransformerEncoder(ERASE, num_layers=2, mlp_dim=16)
 DROPOUT = {"dropout": jax.random.key(1)}
 
@@ -35,7 +41,7 @@ def params():
 
 
 def test_sinusoids_by_hand():
-  sinusoids = jax.jit(transformer.sinusoids, static_argnums=1)
+  sinusoids = jax.jit(positions.sinusoids, static_argnums=1)
   signal = sinusoids(np.array([[0.0], [3.0]], np.float32), 5)[:, 0]
   angles = 3 / 10000 ** np.array([0, 0, 0.4, 0.4, 0.8])
   expected = np.where(np.arange(5) % 2, np.cos(angles), np.sin(angles))
@@ -44,7 +50,7 @@ def test_sinusoids_by_hand():
 
 
 def test_block_without_attention_is_a_residual_mlp_of_the_norm(inputs):
-  block = transformer.TransformerBlock(Nothing, mlp_dim=3)
+  block = transformer_block.TransformerBlock(Nothing, mlp_dim=3)
   params = linen_tools.random_params(block, inputs)
   layers = jax.tree.map(np.float64, params["params"])
   first, second = layers["MLP_0"]["Dense_0"], layers["MLP_0"]["Dense_1"]
@@ -182,7 +188,7 @@ def test_scanned_blocks_start_with_parameters_of_their_own(deep, inputs):
 
 
 def test_a_block_under_remat_takes_mask_and_train_by_position(inputs):
-  Block = nn.remat(transformer.TransformerBlock, static_argnums=3)
+  Block = nn.remat(transformer_block.TransformerBlock, static_argnums=3)
   again = Block(BLOCK.attention, BLOCK.mlp_dim, BLOCK.dropout_rate)
   variables = linen_tools.random_params(BLOCK, inputs)
 
@@ -197,7 +203,7 @@ def test_a_block_under_remat_takes_mask_and_train_by_position(inputs):
 
 def test_blocks_under_scan_take_mask_and_train_by_position(inputs):
   Blocks = nn.scan(
-    transformer.TransformerBlock,
+    transformer_block.TransformerBlock,
     length=2,
     variable_axes={"params": 0},
     split_rngs={"params": True, "dropout": True},
