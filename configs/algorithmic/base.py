@@ -30,6 +30,27 @@ _LARGE_MACHINE = {
   "state_features": 256,
 }
 
+_SMALL_TRANSFORMER = {
+  "emb_dim": 64,
+  "num_heads": 4,
+  "mlp_dim": 256,
+  "num_layers": 2,
+  "max_len": 256,
+}
+_LARGE_TRANSFORMER = {
+  "emb_dim": 512,
+  "num_heads": 8,
+  "mlp_dim": 2432,
+  "num_layers": 8,
+  "max_len": 512,
+}
+# Memories know no positions.
+_SMALL_MEMORY = {n: x for n, x in _SMALL_TRANSFORMER.items() if n != "max_len"}
+_LARGE_MEMORY = {n: x for n, x in _LARGE_TRANSFORMER.items() if n != "max_len"}
+# The settings of a NAM-Transformer that can track states.
+_NAM = {"max_erase": 2, "output_norm": True, "output_gate": "silu"}
+_MEMORIES = "nam_causal", "deltanet", "gated_deltanet", "kda", "gla", "retnet"
+
 # Size of each model, by preset.
 SIZES = {
   "cpu": {
@@ -44,13 +65,11 @@ SIZES = {
     "dnc": {"emb_dim": 64, "controller_features": 104, "num_slots": 32},
     "ut": {"emb_dim": 96, "num_heads": 4, "mlp_dim": 384, "num_steps": 4},
     "lstm": {"emb_dim": 76},
-    "transformer": {
-      "emb_dim": 64,
-      "num_heads": 4,
-      "mlp_dim": 256,
-      "num_layers": 2,
-      "max_len": 256,
-    },
+    "transformer": _SMALL_TRANSFORMER,
+    "linear": _SMALL_TRANSFORMER,
+    "nam": _SMALL_MEMORY | _NAM,
+    "gated_deltanet2": _SMALL_MEMORY | {"mlp_dim": 208},
+    **dict.fromkeys(_MEMORIES, _SMALL_MEMORY),
   },
   "paper": {
     "nam_tm": _LARGE_MACHINE,
@@ -69,13 +88,11 @@ SIZES = {
     },
     "ut": {"emb_dim": 1472, "num_heads": 8, "mlp_dim": 5888, "num_steps": 8},
     "lstm": {"emb_dim": 768, "features": 640},
-    "transformer": {
-      "emb_dim": 512,
-      "num_heads": 8,
-      "mlp_dim": 2432,
-      "num_layers": 8,
-      "max_len": 512,
-    },
+    "transformer": _LARGE_TRANSFORMER,
+    "linear": _LARGE_TRANSFORMER,
+    "nam": _LARGE_MEMORY | _NAM,
+    "gated_deltanet2": _LARGE_MEMORY | {"mlp_dim": 1408},
+    **dict.fromkeys(_MEMORIES, _LARGE_MEMORY),
   },
 }
 
@@ -87,6 +104,7 @@ SPECIAL = {
   "dnc": {"sweep_kwargs": {"num_slots": 256}},
   "ut": {"learning_rate": 1e-3, "wide_training": True},
   "transformer": {"learning_rate": 1e-3, "wide_training": True},
+  "linear": {"learning_rate": 1e-3, "wide_training": True},
 }
 
 # With preset `cpu`: steps of this model take several times as long as those of

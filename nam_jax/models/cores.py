@@ -10,7 +10,13 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from nam_jax.baselines import dnc
-from nam_jax.layers import lsam, lstm, nam_tm, transformer
+from nam_jax.layers import (
+  lsam,
+  lstm,
+  nam_tm,
+  short_convolution,
+  transformer,
+)
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import masks, tape
 
@@ -146,3 +152,31 @@ class Computer(nn.Module):
     )
     outputs, _ = computer(masks.hide(x, mask), mask=mask)
     return nn.Dropout(self.dropout_rate)(outputs, deterministic=not train)
+
+
+class Convolved(nn.Module):
+  """Another core, whose tokens first see the few before them.
+
+  Attributes:
+    core: the other core.
+    width: tokens that a token sees, itself included.
+  """
+
+  core: nn.Module
+  width: int
+
+  @nn.compact
+  def __call__(
+    self, x: Tokens, *, mask: Mask, train: bool
+  ) -> Float[Array, "b s e"]:
+    """The core's outputs for x + SiLU(convolution of x)."""
+    x = masks.hide(x, mask)
+    b, _, d = x.shape
+    kernel = self.param(
+      "kernel", nn.initializers.lecun_uniform(), (self.width, d)
+    )
+    tail = jnp.zeros((b, self.width - 1, d), x.dtype)
+    near, _ = short_convolution.short_convolution(
+      x, jnp.asarray(kernel, x.dtype)[:, None], tail, mask
+    )
+    return self.core(x + nn.silu(near), mask=mask, train=train)
