@@ -30,7 +30,7 @@ def save(
     return
   figure = viz.accuracy_by_length(
     {int(d): accuracy for d, accuracy in results["by_length"].items()},
-    trained_length=data.SPLITS["train"].high,
+    trained_length=data.PROTOCOLS[results["protocol"]].splits["train"].high,
     title=f"{results['task']}, {results['model']}",
   )
   figure.savefig(workdir / "accuracy_by_length.png", dpi=150)

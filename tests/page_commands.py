@@ -194,8 +194,9 @@ def shortened():
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(script, "read", read)
     patch.setattr(tables, "subprocess", types.SimpleNamespace(run=_here))
-    for name, split in data.SPLITS.items():
-      patch.setitem(data.SPLITS, name, split._replace(size=8))
+    for protocol in data.PROTOCOLS.values():
+      for name, split in protocol.splits.items():
+        patch.setitem(protocol.splits, name, split._replace(size=8))
     pace = effort.Pace(step_seconds=1.0, evaluation_seconds=1.0)
     patch.setattr(lra_run, "measure_pace", lambda *_: pace)
     slow = ((training, "fit"), (training, "load"), (lra_run, "load"))

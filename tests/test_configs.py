@@ -14,13 +14,17 @@ import pytest
 from algorithmic import config as config_lib
 from algorithmic import data, paper, run
 from algorithmic.tasks import registry as tasks
-from configs.algorithmic import base
+from configs.algorithmic import base, chomsky
 from nam_jax import training
 from nam_jax.models import registry
 from tests import abstract_step, linen_tools, project_tree
 
 FOLDER = project_tree.ROOT / "configs" / "algorithmic"
-FILES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem != "base")
+# Files of other protocols have tests of their own below.
+OTHERS = ("chomsky", "recall", "state_tracking")
+FILES = sorted(
+  p.stem for p in FOLDER.glob("*.py") if p.stem not in ("base", *OTHERS)
+)
 MODELS = list(registry.CORES)
 # Tasks change nothing for memories and Transformers, so one file is enough.
 CASES = [*itertools.product(FILES, paper.ACCURACY)]
@@ -108,6 +112,57 @@ def test_shrunk_config_has_a_real_gradient(model):
   assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
   for name, leaf in (("logits", "kernel"), ("embedding", "embedding")):
     assert np.abs(gradient[name][leaf]).max() > 1e-5
+
+
+@pytest.mark.parametrize(
+  ("file", "arg", "fields"),
+  [
+    *(
+      ("chomsky", f"{task},{model}", {})
+      for task, model in [
+        ("bucket_sort", "nam_tm"),
+        ("duplicate_string", "transformer"),
+        ("parity", "dnc"),
+      ]
+    ),
+    ("chomsky", "odds_first,nam", {"published": True}),
+    ("state_tracking", "parity,nam_tm", {}),
+    ("state_tracking", "S5,transformer", {"group": "S5", "every": True}),
+    ("state_tracking", "bracket_arithmetic,kda", {"products": True}),
+    ("recall", "linear", {"repeated": False}),
+    ("recall", "gla,repeated", {"repeated": True}),
+    ("recall", "lstm,repeated,paper", {"repeated": True}),
+  ],
+)
+def test_configs_of_other_protocols_build(file, arg, fields):
+  module = importlib.import_module(f"configs.algorithmic.{file}")
+  config = module.get_config(arg)
+  assert config.protocol == file
+  config = training.from_config_dict(config, run.AlgorithmicConfig)
+  assert config.task_kwargs == fields
+  high = data.PROTOCOLS[file].splits["train"].high
+  assert config.curriculum_start == high
+  experiment = run.make_experiment(config, "")
+  preset = "-paper" if config.preset == "paper" else ""
+  name = f"{config.task}-{config.model}-{file}{preset}"
+  assert str(experiment.workdir) == f"runs/{name}"
+  batch = run.make_batch_fn(config, experiment.task)(0)
+  assert 0.9 * high < batch["digits"].max() <= high
+
+
+def test_the_chomsky_config_reads_tasks_as_their_published_code_does():
+  assert len(chomsky.TASKS) == 15
+  readings = [n for n in chomsky.TASKS if hasattr(tasks.TASKS[n], "published")]
+  assert set(readings) == set(chomsky.PUBLISHED)
+  for name in chomsky.TASKS:
+    task = tasks.make_task(name, **chomsky.get_config(name).task_kwargs)
+    given = task.sample(np.random.default_rng(0), np.full(64, 41))
+    symbols = (given.inputs != 14) & (given.inputs != 10) & (given.inputs != 13)
+    counts = (symbols & given.mask).sum(axis=1)
+    # A sign between two numbers is a delimiter here.
+    signs = name in ("binary_addition", "binary_multiplication")
+    expected = 40 if signs or name == "missing_duplicate" else 41
+    assert set(counts) == {expected}, name
 
 
 def test_learned_positions_are_trained_in_every_column():

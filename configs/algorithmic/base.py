@@ -112,8 +112,22 @@ SPECIAL = {
 SHARE_OF_EPOCHS = {"ut": 0.4}
 
 
+# Most digits in training, by protocol.
+LONGEST_TRAINED = {
+  "paper": 10,
+  "chomsky": 40,
+  "state_tracking": 40,
+  "recall": 64,
+}
+
+
 def get_config(
-  task: str, arg: str, *, epochs: int, curriculum_start: int = 10
+  task: str,
+  arg: str,
+  *,
+  epochs: int,
+  curriculum_start: int | None = None,
+  protocol: str = "paper",
 ) -> ml_collections.ConfigDict:
   """The config of a task.
 
@@ -122,7 +136,9 @@ def get_config(
     arg: "model" or "model,preset"; the model is a name in
       `nam_jax.models.registry`.
     epochs: length of a run with preset `cpu`; see `SHARE_OF_EPOCHS`.
-    curriculum_start: most digits at the start of a run with preset `cpu`.
+    curriculum_start: most digits at the start of a run with preset `cpu`; by
+      default, as many as at its end.
+    protocol: a name in `algorithmic.data`.
   """
   model, _, preset = arg.partition(",")
   preset = preset or "cpu"
@@ -132,6 +148,7 @@ def get_config(
     {
       "task": task,
       "task_kwargs": {},
+      "protocol": protocol,
       "model": model,
       "model_kwargs": SIZES[preset].get(model, {}),
       "test_kwargs": {},
@@ -143,8 +160,11 @@ def get_config(
       "grad_clip": 1.0,
       "selection_metric": "od_easy_sequence_accuracy",
       "selection_mode": "max",
+      "curriculum_start": LONGEST_TRAINED[protocol],
     }
   )
+  if protocol != "paper":
+    config.selection_metric = "id_token_accuracy"
   config.update(SPECIAL.get(model, {}))
   if preset == "cpu":
     epochs = max(1, round(epochs * SHARE_OF_EPOCHS.get(model, 1)))
@@ -158,7 +178,7 @@ def _cpu(config, epochs, curriculum_start):
   steps = _epochs(config, epochs, batch_size=64)
   config.schedule = "warmup_cosine"
   config.warmup_steps = min(100, steps // 10)
-  config.curriculum_start = curriculum_start
+  config.curriculum_start = curriculum_start or config.curriculum_start
 
 
 def _paper(config):
