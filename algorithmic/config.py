@@ -17,7 +17,7 @@ NAMES = {
   "tasks": tasks.TASKS,
   "models": models.CORES,
   "protocols": data.PROTOCOLS,
-  "presets": ("cpu", "paper"),
+  "presets": ("cpu", "paper", "converged"),
 }
 _FLAGS = {"sweep": "further lengths to test, for instance 20,40,80"}
 

@@ -20,7 +20,7 @@ from algorithmic import data, evaluate, pictures
 from algorithmic.config import AlgorithmicConfig
 from algorithmic.tasks import registry as tasks
 from algorithmic.tasks.task import Batch, Task
-from command_line import script
+from command_line import machine, script
 from nam_jax import training
 from nam_jax.models import registry as models
 from nam_jax.training import fingerprint
@@ -183,6 +183,7 @@ def measure(
     "selected_epoch": int(state.step) / epoch,
     **summary,
     "wall_seconds": fitted.seconds,
+    "machine": machine.about(),
   }
 
 

@@ -191,6 +191,18 @@ def test_a_slow_model_has_fewer_epochs_of_the_same_length():
   assert make("palin", "ut").num_steps == 400
 
 
+def test_preset_converged_waits_for_the_curriculum_and_then_for_a_rise():
+  config = make("fib", "lsam,converged")
+  assert config.num_steps == 60 * 400
+  assert (config.patience, config.patience_from) == (8, 10 * 400)
+  assert config.patience_metric == "id_sequence_accuracy"
+  experiment = run.make_experiment(config, "")
+  batch_fn = run.make_batch_fn(config, experiment.task)
+  longest = [batch_fn(step)["digits"].max() for step in (0, 4000)]
+  assert longest == [2, 10]
+  assert make("palin", "lsam,converged").patience_from == 0
+
+
 def test_addition_is_tested_on_a_tape_longer_than_its_tokens():
   experiment = run.make_experiment(make("fib", "nam_tm"), "")
   tapes = [
@@ -209,6 +221,7 @@ def test_any_task_runs_by_its_name():
 
 def test_presets_are_those_of_the_help():
   assert tuple(base.SIZES) == config_lib.NAMES["presets"]
-  assert set(base.SIZES["cpu"]) == set(base.SIZES["paper"]) == set(MODELS)
+  for sizes in base.SIZES.values():
+    assert set(sizes) == set(MODELS)
   with pytest.raises(ValueError, match=r"preset 'huge'\. Known: cpu"):
     make("palin", "nam_tm,huge")

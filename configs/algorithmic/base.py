@@ -2,8 +2,10 @@
 
 A config file is chosen with model and preset as
 `--config=configs/algorithmic/palin.py:nam_tm,paper`. Preset `cpu`, the default,
-has about 120 thousand parameters and takes minutes on two cores; preset `paper`
-has the sizes of Table 1 and its 200 epochs, for a GPU.
+has about 120 thousand parameters and takes minutes on two cores; `converged`
+has the same sizes, and trains for up to 60 epochs, until the accuracy on ID has
+not risen for eight; preset `paper` has the sizes of Table 1 and its 200 epochs,
+for a GPU.
 
 All keys that are not set here have the defaults of `TrainConfig` and of
 `AlgorithmicConfig`; any of them can be given as `--config.<key>=<value>`.
@@ -96,6 +98,11 @@ SIZES = {
   },
 }
 
+SIZES["converged"] = SIZES["cpu"]
+# Of preset `converged`: epochs at most, epochs without a better accuracy after
+# which a run ends, and the share of the run that a curriculum takes.
+MOST_EPOCHS, PATIENCE, CURRICULUM = 60, 8, 1 / 6
+
 # What else a model needs besides its size.
 SPECIAL = {
   "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
@@ -136,8 +143,8 @@ def get_config(
     arg: "model" or "model,preset"; the model is a name in
       `nam_jax.models.registry`.
     epochs: length of a run with preset `cpu`; see `SHARE_OF_EPOCHS`.
-    curriculum_start: most digits at the start of a run with preset `cpu`; by
-      default, as many as at its end.
+    curriculum_start: most digits at the start of a run, except with preset
+      `paper`; by default, as many as at its end.
     protocol: a name in `algorithmic.data`.
   """
   model, _, preset = arg.partition(",")
@@ -166,7 +173,9 @@ def get_config(
   if protocol != "paper":
     config.selection_metric = "id_token_accuracy"
   config.update(SPECIAL.get(model, {}))
-  if preset == "cpu":
+  if preset == "converged":
+    _converged(config, curriculum_start)
+  elif preset == "cpu":
     epochs = max(1, round(epochs * SHARE_OF_EPOCHS.get(model, 1)))
     _cpu(config, epochs, curriculum_start)
   else:
@@ -179,6 +188,16 @@ def _cpu(config, epochs, curriculum_start):
   config.schedule = "warmup_cosine"
   config.warmup_steps = min(100, steps // 10)
   config.curriculum_start = curriculum_start or config.curriculum_start
+
+
+def _converged(config, curriculum_start):
+  _cpu(config, MOST_EPOCHS, curriculum_start)
+  config.patience = PATIENCE
+  kind = "sequence" if config.protocol == "paper" else "token"
+  config.patience_metric = f"id_{kind}_accuracy"
+  if curriculum_start:
+    config.curriculum_full_at = CURRICULUM
+    config.patience_from = round(CURRICULUM * config.num_steps)
 
 
 def _paper(config):

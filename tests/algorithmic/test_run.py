@@ -100,6 +100,7 @@ def test_results_have_exactly_the_documented_keys(machine_run):
     "splits",
     "by_length",
     "wall_seconds",
+    "machine",
     "fingerprint",
     "versions",
   ]
