@@ -138,15 +138,25 @@ def adding(*more: str) -> Callable[[Words], list[str]]:
   return lambda words: [*words, *more]
 
 
+def algorithmic_table(words: Words) -> list[str]:
+  """One cell of a table."""
+  suite = option(words, "--suite", "paper")
+  task = {"paper": "palin", "recall": "recall-16"}.get(suite, "parity")
+  model = "nam_tm" if suite == "paper" else "nam"
+  return [
+    *words,
+    *(f"--tasks={task}", f"--models={model}", "--seeds=0", "--jobs=1"),
+  ]
+
+
 # Every program that a page may name, and what makes it short.
 PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "train_algorithmic.py": algorithmic,
   "train_lra.py": lra,
   "train_fewshot.py": fewshot,
-  "algorithmic_table.py": adding(
-    "--tasks=palin", "--models=nam_tm", "--seeds=0", "--jobs=1"
-  ),
+  "algorithmic_table.py": algorithmic_table,
   "lra_table.py": adding("--tasks=text", "--attentions=nam", "--jobs=1"),
+  "algorithmic.parity": adding("--steps=1"),
   "algorithmic.show": list,
   "benchmarks": adding("--quick", "--groups=streaming"),
   "benchmarks.accelerators": adding("--help"),
