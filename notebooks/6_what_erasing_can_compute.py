@@ -162,8 +162,8 @@ if IS_FULL_RUN:
 # ## What it has learned
 #
 # The erase gate of the first layer, seen from the bits: 1 - p_e is the
-# eigenvalue along the key, one number for each head. For some head, zeros have
-# an eigenvalue near 1 (keep) and ones a negative one (flip).
+# eigenvalue along the key, one number for each head. In one head, ones have an
+# eigenvalue near -1 (flip), and zeros a positive one (the sign stays).
 
 # %%
 experiment, fitted = runs[2]

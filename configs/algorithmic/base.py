@@ -103,10 +103,13 @@ SIZES["converged"] = SIZES["cpu"]
 # which a run ends, and the share of the run that a curriculum takes.
 MOST_EPOCHS, PATIENCE, CURRICULUM = 60, 8, 1 / 6
 
+# Far past training, tapes are longer, and heads are kept on few cells.
+_FAR = {"tape_length": 512, "sharpen": 1.5}
+
 # What else a model needs besides its size.
 SPECIAL = {
-  "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
-  "nam_tm_nojump": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
+  "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": _FAR},
+  "nam_tm_nojump": {"grad_clip": 0.1, "sweep_kwargs": _FAR},
   "lsam": {"grad_clip": 0.1},
   "dnc": {"sweep_kwargs": {"num_slots": 256}},
   "ut": {"learning_rate": 1e-3, "wide_training": True},

@@ -40,6 +40,7 @@ class TuringMachines(nn.Module):
     jump: whether heads can jump to the cell whose key matches a query.
     separate_erase: learn an erase probability, instead of p_e = p_w.
     right_bias: how much read and write heads prefer RIGHT before training.
+    sharpen: power that keeps heads on few cells; see `NAMTuringMachine`.
     dropout_rate: applied to the LSTMs' outputs.
   """
 
@@ -51,6 +52,7 @@ class TuringMachines(nn.Module):
   jump: bool = True
   separate_erase: bool = False
   right_bias: tuple[float, float] = (0.0, 0.0)
+  sharpen: float = 1.0
   dropout_rate: float = 0.0
 
   @nn.compact
@@ -75,6 +77,7 @@ class TuringMachines(nn.Module):
         transitions=transitions,
         separate_erase=self.separate_erase,
         right_bias=self.right_bias,
+        sharpen=self.sharpen,
         name=f"{name}_machine",
       )(
         x,
