@@ -6,16 +6,18 @@ from typing import Any
 
 from absl import flags
 
+from algorithmic import data
 from algorithmic.tasks import registry as tasks
 from command_line import script
-from nam_jax import training
+from nam_jax import spelling, training
 from nam_jax.models import registry as models
 
 DEFAULT = "configs/algorithmic/palin.py:nam_tm"
 NAMES = {
   "tasks": tasks.TASKS,
   "models": models.CORES,
-  "presets": ("cpu", "paper"),
+  "protocols": data.PROTOCOLS,
+  "presets": ("cpu", "paper", "converged"),
 }
 _FLAGS = {"sweep": "further lengths to test, for instance 20,40,80"}
 
@@ -27,6 +29,8 @@ class AlgorithmicConfig(training.TrainConfig):
   # A name in algorithmic/tasks/registry.py, and the task's fields.
   task: str = "palin"
   task_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  # Which lengths to train and test on; a name in algorithmic/data.py.
+  protocol: str = "paper"
   # A name in nam_jax/models/registry.py, and its fields.
   model: str = "nam_tm"
   model_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -38,12 +42,23 @@ class AlgorithmicConfig(training.TrainConfig):
   preset: str = "cpu"
   # Most digits in a sample at the start of the run.
   curriculum_start: int = 10
-  # Fraction of the run after which samples have up to 10 digits.
+  # Fraction of the run after which samples are as long as the protocol says.
   curriculum_full_at: float = 2 / 3
   # Shift samples over all columns of the longest split: learned positions.
   wide_training: bool = False
   # Rows per evaluation batch.
   eval_batch_size: int = 256
+
+  def __post_init__(self):
+    super().__post_init__()
+    if self.protocol not in data.PROTOCOLS:
+      raise training.UserError(
+        spelling.unknown("protocol", self.protocol, data.PROTOCOLS)
+      )
+
+  def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
+    """Adds what is new: runs of version 0.1 follow the paper."""
+    return {"protocol": "paper", **super().upgraded(fields)}
 
 
 def read(

@@ -1,12 +1,15 @@
-"""The splits of the NAM paper (section Algorithmic Tasks), and the batches.
+"""Which lengths are trained on and which are tested, and the batches.
 
-Every set is a fixed `Batch`, padded to one width, drawn from its own random
-stream. The validation sets depend only on the task, so all models and seeds
-are tested on the same ones. `id` shares its lengths with `train`; no
-other two splits share a length. Short samples come first; see `max_digits`.
+A protocol has a training set and sets to test on: those of the NAM paper
+(section Algorithmic Tasks), or of another benchmark. Every set is a fixed
+`Batch`, padded to one width, drawn from its own random stream. The test sets
+depend only on the task, so all models and seeds are tested on the same ones.
+`id` shares its lengths with `train`; no other two splits share a length. Short
+samples come first; see `max_digits`.
 """
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +28,25 @@ class Split(NamedTuple):
   size: int
 
 
+class Protocol(NamedTuple):
+  """What a model is trained on, and what it is tested on."""
+
+  splits: Mapping[str, Split]  # "train", and the sets to test on
+  during: tuple[str, ...]  # the sets that it is tested on during training
+  fresh: bool = True  # every epoch has a training set of its own
+  one_width: bool = False  # pad all sets to test on to the same width
+
+  @property
+  def tests(self) -> tuple[str, ...]:
+    """The sets to test on."""
+    return tuple(name for name in self.splits if name != "train")
+
+  @property
+  def longest(self) -> int:
+    """Most digits in any set."""
+    return max(split.high for split in self.splits.values())
+
+
 SPLITS = {
   "train": Split(1, 1, 10, 25_600),
   "id": Split(2, 5, 10, 2_048),
@@ -32,6 +54,38 @@ SPLITS = {
   "od_hard": Split(4, 14, 16, 2_048),
 }
 VALIDATION_SPLITS = ("id", "od_easy", "od_hard")
+PAPER = Protocol(SPLITS, ("id", "od_easy"), fresh=False, one_width=True)
+
+PROTOCOLS = {
+  "paper": PAPER,
+  # Deletang et al. 2022 (2207.02098): up to 40, tested on 41 to 500.
+  "chomsky": Protocol(
+    {
+      "train": Split(1, 1, 40, 25_600),
+      "id": Split(2, 1, 40, 1_024),
+      "to_100": Split(3, 41, 100, 240),
+      "to_200": Split(4, 101, 200, 200),
+      "to_300": Split(8, 201, 300, 200),
+      "to_400": Split(9, 301, 400, 200),
+      "to_500": Split(10, 401, 500, 200),
+    },
+    ("id",),
+  ),
+  # Grazzi et al. 2024 (2411.12537): 3 to 40, tested on 40 to 256.
+  "state_tracking": Protocol(
+    {
+      "train": Split(1, 3, 40, 25_600),
+      "id": Split(2, 3, 39, 1_024),
+      "od": Split(3, 40, 256, 1_085),
+    },
+    ("id",),
+  ),
+  # Arora et al. 2023 (2312.04927): no longer than in training.
+  "recall": Protocol(
+    {"train": Split(1, 1, 64, 25_600), "id": Split(2, 1, 64, 1_024)},
+    ("id",),
+  ),
+}
 
 _VALIDATION_SEED = 0
 _ORDER_STREAM, _REPLACEMENT_STREAM, _SWEEP_STREAM = 5, 6, 7
@@ -39,31 +93,42 @@ _ORDER_STREAM, _REPLACEMENT_STREAM, _SWEEP_STREAM = 5, 6, 7
 _ROOM = 4
 
 
-def split_width(a_task: task.Task, name: str) -> int:
+def split_width(
+  a_task: task.Task, name: str, protocol: Protocol = PAPER
+) -> int:
   """Tokens per row of a split."""
-  return a_task.sequence_length(_split(name).high) + _ROOM
+  return a_task.sequence_length(_split(name, protocol).high) + _ROOM
 
 
 def training_set(
-  a_task: task.Task, seed: int, width: int | None = None
+  a_task: task.Task,
+  seed: int,
+  width: int | None = None,
+  protocol: Protocol = PAPER,
+  epoch: int = 0,
 ) -> task.Batch:
-  """The 25,600 training samples of a seed; `width` defaults to the split's.
+  """The training samples of a seed; `width` defaults to the split's.
 
   A wider set lets samples shift over all columns that longer ones will use,
-  which learned positions need.
+  which learned positions need. Only fresh samples depend on the epoch.
   """
-  return _draw(a_task, "train", seed, width)
+  streams = (seed, protocol.splits["train"].stream)
+  if protocol.fresh:
+    streams = (*streams, epoch)
+  return _draw(a_task, "train", streams, width, protocol)
 
 
 def validation_set(
-  a_task: task.Task, name: str, width: int | None = None
+  a_task: task.Task,
+  name: str,
+  width: int | None = None,
+  protocol: Protocol = PAPER,
 ) -> task.Batch:
-  """One of VALIDATION_SPLITS, the same for every model and training seed."""
-  if name not in VALIDATION_SPLITS:
-    raise ValueError(
-      spelling.unknown("validation split", name, VALIDATION_SPLITS)
-    )
-  return _draw(a_task, name, _VALIDATION_SEED, width)
+  """A set to test on, the same for every model and training seed."""
+  if name not in protocol.tests:
+    raise ValueError(spelling.unknown("validation split", name, protocol.tests))
+  streams = (_VALIDATION_SEED, protocol.splits[name].stream)
+  return _draw(a_task, name, streams, width, protocol)
 
 
 def sweep_set(a_task: task.Task, digits: int, size: int = 256) -> task.Batch:
@@ -123,23 +188,21 @@ def max_digits(
   return math.floor(start + (end - start) * min(progress / full_at, 1.0))
 
 
-def longest_width(a_task: task.Task) -> int:
+def longest_width(a_task: task.Task, protocol: Protocol = PAPER) -> int:
   """Tokens per row of the split with the longest samples."""
-  return max(split_width(a_task, name) for name in SPLITS)
+  return max(split_width(a_task, name, protocol) for name in protocol.splits)
 
 
-def _draw(
-  a_task: task.Task, name: str, seed: int, width: int | None
-) -> task.Batch:
-  split = _split(name)
-  rng = np.random.default_rng([seed, split.stream])
+def _draw(a_task, name, streams, width, protocol):
+  split = _split(name, protocol)
+  rng = np.random.default_rng([*streams])
   digits = np.resize(np.arange(split.low, split.high + 1), split.size)
   if width is None:
-    width = split_width(a_task, name)
+    width = split_width(a_task, name, protocol)
   return a_task.sample(rng, digits, width)
 
 
-def _split(name: str) -> Split:
-  if name not in SPLITS:
-    raise ValueError(spelling.unknown("split", name, SPLITS))
-  return SPLITS[name]
+def _split(name, protocol):
+  if name not in protocol.splits:
+    raise ValueError(spelling.unknown("split", name, protocol.splits))
+  return protocol.splits[name]

@@ -1,5 +1,6 @@
-"""The pictures saved with results.json: accuracy by length, tape heads."""
+"""Pictures: accuracy by length and tape heads of a run; curves of recall."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def save(
     return
   figure = viz.accuracy_by_length(
     {int(d): accuracy for d, accuracy in results["by_length"].items()},
-    trained_length=data.SPLITS["train"].high,
+    trained_length=data.PROTOCOLS[results["protocol"]].splits["train"].high,
     title=f"{results['task']}, {results['model']}",
   )
   figure.savefig(workdir / "accuracy_by_length.png", dpi=150)
@@ -39,6 +40,44 @@ def save(
     if heads is not None:
       figure = viz.tape_heads(heads, symbols)
       figure.savefig(workdir / f"heads_{digits}_digits.png", dpi=150)
+
+
+def save_recall(
+  file: Path, found: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+) -> None:
+  """Draws accuracy against the number of pairs, a panel for each task.
+
+  Args:
+    file: where to.
+    found: (row, task) -> the content of results.json of every seed.
+  """
+  from nam_jax import viz
+
+  rows = {row: None for row, _ in found}
+  panels = {
+    task: {row: _by_pairs(found.get((row, task), ())) for row in rows}
+    for task in {task: None for (_, task), runs in found.items() if runs}
+  }
+  if not panels:
+    print("no picture: no run of recall is finished")
+    return
+  figure = viz.curves(panels, "pairs", "accuracy (%)", log="x")
+  file.parent.mkdir(parents=True, exist_ok=True)
+  figure.savefig(file, dpi=110)
+
+
+def _by_pairs(runs):
+  """Number of pairs -> accuracy in percent, averaged over the seeds."""
+  if not runs:
+    return {}
+  return {
+    int(n): 100 * float(np.mean([_tokens(run, n) for run in runs]))
+    for n in runs[0]["by_length"]
+  }
+
+
+def _tokens(run, digits):
+  return run["by_length"][digits]["token_accuracy"]
 
 
 def heads_on_tape(

@@ -1,7 +1,8 @@
 """Trains a model on an algorithmic task and tests it on longer inputs.
 
-As in the paper, the checkpoint with the best sequence accuracy on OD-easy is
-the one whose results count.
+The checkpoint that is best by the config's `selection_metric` is the one whose
+results count: as in the paper, sequence accuracy on OD-easy; in the other
+protocols, accuracy on lengths that were trained on.
 """
 
 import functools
@@ -18,8 +19,8 @@ from algorithmic import config as config_lib
 from algorithmic import data, evaluate, pictures
 from algorithmic.config import AlgorithmicConfig
 from algorithmic.tasks import registry as tasks
-from algorithmic.tasks.task import Task
-from command_line import script
+from algorithmic.tasks.task import Batch, Task
+from command_line import machine, script
 from nam_jax import training
 from nam_jax.models import registry as models
 from nam_jax.training import fingerprint
@@ -36,10 +37,23 @@ class Experiment(NamedTuple):
   test_model: nn.Module  # the same parameters, with `test_kwargs`
   predict: Predict  # by the test model
 
+  @property
+  def protocol(self) -> data.Protocol:
+    """What is trained and tested on."""
+    return data.PROTOCOLS[self.config.protocol]
+
   def init_fn(self, key: jax.Array) -> dict[str, Any]:
     """The model's variables."""
-    inputs = jnp.zeros((1, data.longest_width(self.task)), jnp.int32)
+    width = data.split_width(self.task, "train", self.protocol)
+    inputs = jnp.zeros((1, width), jnp.int32)
     return self.model.init(key, inputs, inputs == 0)
+
+  def test_set(self, name: str) -> Batch:
+    """One of the sets to test on."""
+    width = None
+    if self.protocol.one_width:
+      width = data.longest_width(self.task, self.protocol)
+    return data.validation_set(self.task, name, width, self.protocol)
 
 
 def main(argv: Sequence[str], usage: str = __doc__) -> None:
@@ -71,8 +85,10 @@ def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
     test_model = _make_model(config, task, config.test_kwargs)
     _make_model(config, task, config.sweep_kwargs)  # used after training
     name = f"{config.task}-{config.model}"
-    if config.preset != "cpu":
-      name += f"-{config.preset}"
+    others = {"protocol": "paper", "preset": "cpu"}
+    for field, default in others.items():
+      if getattr(config, field) != default:
+        name += f"-{getattr(config, field)}"
     experiment = Experiment(
       config,
       Path(workdir or f"runs/{name}"),
@@ -83,7 +99,11 @@ def make_experiment(config: AlgorithmicConfig, workdir: str) -> Experiment:
     )
     # Wrong settings fail here, before anything is written.
     _max_digits(config, 0)
-    jax.eval_shape(experiment.init_fn, jax.random.key(0))
+    variables = jax.eval_shape(experiment.init_fn, jax.random.key(0))
+    longest = data.longest_width(task, experiment.protocol)
+    inputs = jax.ShapeDtypeStruct((1, longest), jnp.int32)
+    mask = jax.ShapeDtypeStruct((1, longest), jnp.bool)
+    jax.eval_shape(test_model.apply, variables, inputs, mask)
   return experiment
 
 
@@ -91,7 +111,7 @@ def train(experiment: Experiment) -> training.FitResult:
   """Trains, or continues training, until `num_steps`."""
 
   def select(state):
-    summary = _evaluate(experiment, state, ("id", "od_easy"))
+    summary = _evaluate(experiment, state, experiment.protocol.during)
     return {
       f"{split}_{name}": value
       for split, accuracies in summary["splits"].items()
@@ -123,12 +143,21 @@ def make_batch_fn(
   config: AlgorithmicConfig, task: Task
 ) -> Callable[[int], dict[str, np.ndarray]]:
   """step -> a batch of samples as long as the curriculum allows by then."""
-  samples = _training_set(config, task)
+  protocol = data.PROTOCOLS[config.protocol]
+
+  @functools.lru_cache(maxsize=1)
+  def samples(epoch):
+    return _training_set(config, task, epoch)
 
   def batch_fn(step):
+    epoch = step * config.batch_size // protocol.splits["train"].size
     longest = _max_digits(config, step)
     batch = data.training_batch(
-      samples, config.seed, step, config.batch_size, longest
+      samples(epoch if protocol.fresh else 0),
+      config.seed,
+      step,
+      config.batch_size,
+      longest,
     )
     return batch._asdict()
 
@@ -140,18 +169,21 @@ def measure(
 ) -> dict[str, Any]:
   """The content of results.json; `sweep` adds further lengths."""
   config, state = experiment.config, fitted.best
-  summary = _evaluate(experiment, state, data.VALIDATION_SPLITS)
+  summary = _evaluate(experiment, state, experiment.protocol.tests)
   summary["by_length"] |= _sweep(experiment, state, sweep)
-  epoch = data.SPLITS["train"].size / config.batch_size
+  epoch = experiment.protocol.splits["train"].size / config.batch_size
   return {
     "task": config.task,
     "model": config.model,
+    "protocol": config.protocol,
     "preset": config.preset,
     "seed": config.seed,
     "parameters": training.parameter_count(state.params),
+    "epochs": int(fitted.state.step) / epoch,
     "selected_epoch": int(state.step) / epoch,
     **summary,
     "wall_seconds": fitted.seconds,
+    "machine": machine.about(),
   }
 
 
@@ -165,7 +197,7 @@ def show(results: dict[str, Any]) -> str:
   far = {
     f"{digits} digits": accuracy
     for digits, accuracy in results["by_length"].items()
-    if int(digits) > data.SPLITS["od_hard"].high
+    if int(digits) > data.PROTOCOLS[results["protocol"]].longest
   }
   for name, accuracy in (results["splits"] | far).items():
     lines.append(
@@ -180,17 +212,17 @@ def _make_model(config, task, changes):
   return models.make_model(config.model, task.vocab_size, **kwargs)
 
 
-def _training_set(config, task):
-  width = data.longest_width(task) if config.wide_training else None
-  return data.training_set(task, config.seed, width)
+def _training_set(config, task, epoch=0):
+  protocol, width = data.PROTOCOLS[config.protocol], None
+  if config.wide_training:
+    width = data.longest_width(task, protocol)
+  return data.training_set(task, config.seed, width, protocol, epoch)
 
 
 def _fingerprint(experiment):
-  task = experiment.task
-  width = data.longest_width(task)
-  splits = {"train": _training_set(experiment.config, task)}
-  for name in data.VALIDATION_SPLITS:
-    splits[name] = data.validation_set(task, name, width)
+  splits = {"train": _training_set(experiment.config, experiment.task)}
+  for name in experiment.protocol.tests:
+    splits[name] = experiment.test_set(name)
   return fingerprint.make(splits)
 
 
@@ -198,18 +230,17 @@ def _max_digits(config, step):
   return data.max_digits(
     min(step / config.num_steps, 1.0),  # batches are prepared ahead of time
     config.curriculum_start,
-    data.SPLITS["train"].high,
+    data.PROTOCOLS[config.protocol].splits["train"].high,
     config.curriculum_full_at,
   )
 
 
 def _evaluate(experiment, state, splits):
-  width = data.longest_width(experiment.task)
   return evaluate.summary(
     {
       name: evaluate.evaluate(
         functools.partial(experiment.predict, state),
-        data.validation_set(experiment.task, name, width),
+        experiment.test_set(name),
         experiment.config.eval_batch_size,
       )
       for name in splits

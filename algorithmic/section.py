@@ -42,7 +42,7 @@ class Facts(NamedTuple):
   seed: int
   parameters: int
   epoch: float
-  accuracies: tuple[float, ...]  # of sequences, by split
+  accuracies: tuple[float | None, ...]  # of sequences; None: no such split
   seconds: float
 
 
@@ -56,9 +56,16 @@ def read(results: dict[str, Any]) -> Facts:
     int(results["seed"]),
     int(results["parameters"]),
     float(results["selected_epoch"]),
-    tuple(float(splits[s]["sequence_accuracy"]) for s in _SPLITS),
+    tuple(_accuracy(splits, name) for name in _SPLITS),
     float(results["wall_seconds"]),
   )
+
+
+def _accuracy(splits, name):
+  """Other protocols than the paper's have other sets besides ID."""
+  if name != "id" and name not in splits:
+    return None
+  return float(splits[name]["sequence_accuracy"])
 
 
 def _row(group):
@@ -72,8 +79,8 @@ def _row(group):
     html.links([(str(r.facts.seed), r.anchor) for r in group]),
   ]
   for i, papers in enumerate(published or [""] * len(_SPLITS)):
-    ours = percent([f.accuracies[i] for f in facts])
-    cells += [ours, number(papers, ".1f")]
+    found = [f.accuracies[i] for f in facts if f.accuracies[i] is not None]
+    cells += [percent(found) if found else "", number(papers, ".1f")]
   return [
     *cells,
     group[0].steps(),
@@ -95,6 +102,7 @@ def _numbers(facts):
     for title, ours, papers in zip(
       _SPLITS.values(), facts.accuracies, _papers(facts) or (), strict=False
     )
+    if ours is not None
   }
 
 

@@ -41,7 +41,9 @@ def lsam_scan(x, W_x, bias, W_h, state, mask=None, reverse=False):
   return jnp.moveaxis(outputs, 0, 1), state
 
 
-def tape_scan(controls, tape, transitions, normalize_heads=True, mask=None):
+def tape_scan(
+  controls, tape, transitions, normalize_heads=True, sharpen=1.0, mask=None
+):
   """The definition of `tape_scan`."""
 
   def step(tape, token):
@@ -55,6 +57,8 @@ def tape_scan(controls, tape, transitions, normalize_heads=True, mask=None):
       actions[..., i, None] * transition.rule(tape.heads, found)
       for i, transition in enumerate(transitions)
     )
+    if sharpen != 1:
+      heads = jnp.sign(heads) * jnp.abs(heads) ** sharpen
     heads = normalize.unit(heads) if normalize_heads else heads
     written = select(real, (T, K), (tape.values, tape.keys))
     if real is not None:

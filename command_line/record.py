@@ -1,9 +1,10 @@
 """Figures for docs/results.json."""
 
+import argparse
 import datetime
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,41 @@ def when() -> dict[str, str]:
     "date": datetime.date.today().isoformat(),
     "commit": commit.stdout.strip() or "unknown",
   }
+
+
+def command(
+  program: str,
+  parser: argparse.ArgumentParser,
+  options: argparse.Namespace,
+  names: Iterable[str],
+) -> str:
+  """The command that repeats the runs of a table.
+
+  Args:
+    program: what is run.
+    parser: knows which options have their defaults.
+    options: from `tables.parse`.
+    names: the options that matter.
+  """
+  words = [program]
+  for name in names:
+    value = getattr(options, name)
+    if value != parser.get_default(name):
+      is_list = isinstance(value, list)
+      text = ",".join(map(str, value)) if is_list else str(value)
+      words.append(f"--{name}={text}")
+  return " ".join([*words, *options.extra])
+
+
+def machines(runs: Iterable[Mapping[str, Any]]) -> str:
+  """Where runs were made, from the content of their results.json."""
+  return "; ".join(dict.fromkeys(map(_machine, runs)))
+
+
+def _machine(results):
+  about = results.get("machine", {"device": "unknown device", "cores": 0})
+  cores = f"{about['cores']} core{'s' * (about['cores'] > 1)}"
+  return f"{about['device']}, {cores}, JAX {results['versions']['jax']}"
 
 
 def read_table(file: Path, name: str) -> dict[str, Any] | None:

@@ -102,6 +102,7 @@ class LRAConfig(training.TrainConfig):
 
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
     """Adds what is new; version 0.1 had the benchmark's names of tasks."""
+    fields = super().upgraded(fields)
     task, settings = upstream.our_task(fields.get("task", ""))
     if task == "text":
       settings = {"validation": "test"} | settings

@@ -74,15 +74,8 @@ def _check(options):
 
 def _command(parser, options):
   """The command that repeats the runs, wherever the data is."""
-  words = ["python lra_table.py"]
-  for name in _RECORDED:
-    value = getattr(options, name)
-    if value != parser.get_default(name):
-      is_list = isinstance(value, list)
-      text = ",".join(map(str, value)) if is_list else str(value)
-      words.append(f"--{name}={text}")
-  words += options.extra
-  return " ".join([*words, *["--data_dir=DIR"] * bool(options.data_dir)])
+  command = record.command("python lra_table.py", parser, options, _RECORDED)
+  return command + " --data_dir=DIR" * bool(options.data_dir)
 
 
 def _default_tasks(options):

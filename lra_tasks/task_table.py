@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from command_line import tables
+from command_line import record, tables
 from lra_tasks import paper, published
 
 Found = Mapping[str, Sequence[dict[str, Any]]]
@@ -59,7 +59,7 @@ def as_record(
     "columns": COLUMNS,
     **made,
     "seeds": rows[0]["seeds"],
-    "machine": "; ".join(dict.fromkeys(map(_machine, every))),
+    "machine": record.machines(every),
     "differs": " ".join([title, *_notes(task, found)]),
     "rows": rows,
   }
@@ -120,12 +120,6 @@ def _papers(task, attention):
   if accuracy is None:
     return ""
   return f"{accuracy:g}" if speed == 1 else f"{accuracy:g}, {speed:g}x"
-
-
-def _machine(results):
-  about = results.get("machine", {"device": "unknown device", "cores": 0})
-  cores = f"{about['cores']} core{'s' * (about['cores'] > 1)}"
-  return f"{about['device']}, {cores}, JAX {results['versions']['jax']}"
 
 
 def _notes(task, found):

@@ -141,3 +141,5 @@ assert set(count.values()) == {count["nam"]}
 
 # %% [markdown]
 # The README has longer runs, the other tasks, and the sizes of the benchmark.
+#
+# Next: [What erasing can compute](6_what_erasing_can_compute.ipynb).

@@ -138,15 +138,25 @@ def adding(*more: str) -> Callable[[Words], list[str]]:
   return lambda words: [*words, *more]
 
 
+def algorithmic_table(words: Words) -> list[str]:
+  """One cell of a table."""
+  suite = option(words, "--suite", "paper")
+  task = {"paper": "palin", "recall": "recall-16"}.get(suite, "parity")
+  model = "nam_tm" if suite == "paper" else "nam"
+  return [
+    *words,
+    *(f"--tasks={task}", f"--models={model}", "--seeds=0", "--jobs=1"),
+  ]
+
+
 # Every program that a page may name, and what makes it short.
 PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "train_algorithmic.py": algorithmic,
   "train_lra.py": lra,
   "train_fewshot.py": fewshot,
-  "algorithmic_table.py": adding(
-    "--tasks=palin", "--models=nam_tm", "--seeds=0", "--jobs=1"
-  ),
+  "algorithmic_table.py": algorithmic_table,
   "lra_table.py": adding("--tasks=text", "--attentions=nam", "--jobs=1"),
+  "algorithmic.parity": adding("--steps=1"),
   "algorithmic.show": list,
   "benchmarks": adding("--quick", "--groups=streaming"),
   "benchmarks.accelerators": adding("--help"),
@@ -194,8 +204,9 @@ def shortened():
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(script, "read", read)
     patch.setattr(tables, "subprocess", types.SimpleNamespace(run=_here))
-    for name, split in data.SPLITS.items():
-      patch.setitem(data.SPLITS, name, split._replace(size=8))
+    for protocol in data.PROTOCOLS.values():
+      for name, split in protocol.splits.items():
+        patch.setitem(protocol.splits, name, split._replace(size=8))
     pace = effort.Pace(step_seconds=1.0, evaluation_seconds=1.0)
     patch.setattr(lra_run, "measure_pace", lambda *_: pace)
     slow = ((training, "fit"), (training, "load"), (lra_run, "load"))

@@ -29,6 +29,12 @@ STAGE1_STEPS, STAGE2_STEPS, EPISODES, IS_FULL_RUN = 4, 4, 20, False
 STEPS, TESTS, SHOW_TIMES = 2, 64, True
 ATTENTIONS = ("nam", "nam_erase")
 """,
+  "6_what_erasing_can_compute": """
+STEPS, PAIRS, IS_FULL_RUN = 2, (2,), False
+for protocol in data.PROTOCOLS.values():
+  for name, split in protocol.splits.items():
+    protocol.splits[name] = split._replace(size=64)
+""",
 }
 MOST_BYTES = 600_000
 

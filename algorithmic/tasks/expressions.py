@@ -109,20 +109,29 @@ class SolveEquation(strings.VerdictTask):
   >>> print(SolveEquation().example("(2-(x+1))=3"))
   _(2-(x+1))=3_ME
   _(2-(x+1))=3_3E
+
+  `published=True`, as in the Chomsky suite: the whole equation has d tokens, at
+  least 3.
   """
 
   name = "solve_equation"
   symbols = "01234+-x()_.SEM="
+  published: bool = False
 
   def sequence_length(self, digits: int) -> int:
     """d tokens, = and the value, two delimiters, one answer, END."""
-    return digits + 6
+    return int(self.left_side(digits)) + 6
+
+  def left_side(self, digits):
+    """The tokens before =; of one number d, or of an array."""
+    return np.maximum(1, digits - 2) if self.published else digits
 
   def question(
     self, rng: np.random.Generator, digits: np.ndarray
   ) -> tuple[np.ndarray, ...]:
     """A random expression, one of whose numbers is x, and its value."""
     operators = range(strings.PLUS, strings.MINUS + 1)
+    digits = self.left_side(digits)
     left = random_expressions(rng, digits, operators)
     value = evaluate(left)[:, None]
     keys = np.where(left < strings.MODULUS, rng.random(left.shape), -1.0)

@@ -13,6 +13,14 @@ VOCAB_SIZE = 16
 SYMBOLS = "0123456789_.SEM?"
 
 
+def letters(count: int, capital: bool = False) -> str:
+  """The first so many letters of Unicode, without those of SYMBOLS."""
+  is_kind = str.isupper if capital else str.islower
+  known = (chr(code) for code in range(ord("A"), 0x800))
+  found = [c for c in known if is_kind(c) and c not in SYMBOLS]
+  return "".join(found[:count])
+
+
 def keep_first(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
   """Keeps the first `lengths[b]` columns of each row; the rest is PAD."""
   return np.where(np.arange(values.shape[1]) < lengths[:, None], values, PAD)

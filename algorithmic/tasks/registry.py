@@ -4,7 +4,9 @@ import dataclasses
 
 from algorithmic.tasks import (
   expressions,
+  groups,
   numbers,
+  recall,
   reduce,
   repeat_copy,
   stacks,
@@ -38,6 +40,8 @@ TASKS: dict[str, type[task.Task]] = {
     numbers.BinaryAddition,
     numbers.BinaryMultiplication,
     numbers.SquareRoot,
+    groups.GroupWord,
+    recall.Recall,
   )
 }
 

@@ -193,19 +193,28 @@ class MissingDuplicate(VerdictTask):
   >>> print(MissingDuplicate().example("01100?10"))
   _01100?10_ME
   _01100?10_1E
+
+  `published=True`, as in the Chomsky suite: both copies together have d bits,
+  one fewer if d is odd.
   """
 
   name = "missing_duplicate"
   symbols = "01?3456789_.SEM?"
+  published: bool = False
 
   def sequence_length(self, digits: int) -> int:
     """Two strings of d symbols, two delimiters, one answer, END."""
-    return 2 * digits + 4
+    return 2 * int(self.once(digits)) + 4
+
+  def once(self, digits):
+    """The bits of one copy; of one number, or of an array."""
+    return np.maximum(1, digits // 2) if self.published else digits
 
   def question(
     self, rng: np.random.Generator, digits: np.ndarray
   ) -> tuple[np.ndarray, ...]:
     """A string twice, with a gap at one of the 2d places."""
+    digits = self.once(digits)
     once = layout.random_strings(rng, digits, range(2))
     twice = np.tile(once, 2)
     twice = layout.place(twice, twice != layout.PAD, 0, twice.shape[1])
@@ -247,20 +256,28 @@ class ModularArithmetic(VerdictTask):
   >>> print(ModularArithmetic().example("1+2*4-3"))
   _1+2*4-3_ME
   _1+2*4-3_1E
+
+  `published=True`, as in the Chomsky suite: numbers and operators together are
+  d symbols, one fewer if d is even.
   """
 
   name = "modular_arithmetic"
   symbols = "01234+-*89_.SEM?"
+  published: bool = False
 
   def sequence_length(self, digits: int) -> int:
     """d numbers, d - 1 operators, two delimiters, one answer, END."""
-    return 2 * digits + 3
+    return self.num_symbols(digits) + 4
+
+  def num_symbols(self, digits):
+    """Numbers and operators; of one number d, or of an array."""
+    return digits - 1 + digits % 2 if self.published else 2 * digits - 1
 
   def question(
     self, rng: np.random.Generator, digits: np.ndarray
   ) -> tuple[np.ndarray, ...]:
     """Numbers in the even columns, operators in the odd ones."""
-    lengths = 2 * digits - 1
+    lengths = self.num_symbols(digits)
     expression = layout.random_strings(rng, lengths, range(MODULUS))
     shape = expression[:, 1::2].shape
     expression[:, 1::2] = rng.integers(PLUS, TIMES + 1, shape)

@@ -1,8 +1,9 @@
 """The interface of all tasks: masked sequence completion.
 
 A sample is a row of input tokens with MASK at each unknown position, and a row
-of target tokens aligned 1:1 with it. A task defines how to draw a question and
-how to complete it; `sample` packs both into a batch of equal width.
+of target tokens aligned 1:1 with it. `group` and `recall` ask in place: what is
+given at a position is the question there. A task defines how to draw a question
+and how to complete it; `sample` packs both into a batch of equal width.
 """
 
 import dataclasses
@@ -106,5 +107,6 @@ class Task:
     tokens = [[self.symbols.index(c) for c in text] for text in question]
     inputs, targets = self.complete(*(np.array([t], np.int32) for t in tokens))
     real = inputs[0] != layout.PAD
-    inputs, targets = inputs[0, real], targets[0, real]
-    return self.show(inputs, targets, inputs == layout.MASK)
+    inputs, targets = inputs[:, real], targets[:, real]
+    asked = (inputs == layout.MASK) | self.counted(inputs, targets)
+    return self.show(inputs[0], targets[0], asked[0])

@@ -2,8 +2,10 @@
 
 A config file is chosen with model and preset as
 `--config=configs/algorithmic/palin.py:nam_tm,paper`. Preset `cpu`, the default,
-has about 120 thousand parameters and takes minutes on two cores; preset `paper`
-has the sizes of Table 1 and its 200 epochs, for a GPU.
+has about 120 thousand parameters and takes minutes on two cores; `converged`
+has the same sizes, and trains for up to 60 epochs, until the accuracy on ID has
+not risen for eight; preset `paper` has the sizes of Table 1 and its 200 epochs,
+for a GPU.
 
 All keys that are not set here have the defaults of `TrainConfig` and of
 `AlgorithmicConfig`; any of them can be given as `--config.<key>=<value>`.
@@ -30,6 +32,27 @@ _LARGE_MACHINE = {
   "state_features": 256,
 }
 
+_SMALL_TRANSFORMER = {
+  "emb_dim": 64,
+  "num_heads": 4,
+  "mlp_dim": 256,
+  "num_layers": 2,
+  "max_len": 256,
+}
+_LARGE_TRANSFORMER = {
+  "emb_dim": 512,
+  "num_heads": 8,
+  "mlp_dim": 2432,
+  "num_layers": 8,
+  "max_len": 512,
+}
+# Memories know no positions.
+_SMALL_MEMORY = {n: x for n, x in _SMALL_TRANSFORMER.items() if n != "max_len"}
+_LARGE_MEMORY = {n: x for n, x in _LARGE_TRANSFORMER.items() if n != "max_len"}
+# The settings of a NAM-Transformer that can track states.
+_NAM = {"max_erase": 2, "output_norm": True, "output_gate": "silu"}
+_MEMORIES = "nam_causal", "deltanet", "gated_deltanet", "kda", "gla", "retnet"
+
 # Size of each model, by preset.
 SIZES = {
   "cpu": {
@@ -44,13 +67,11 @@ SIZES = {
     "dnc": {"emb_dim": 64, "controller_features": 104, "num_slots": 32},
     "ut": {"emb_dim": 96, "num_heads": 4, "mlp_dim": 384, "num_steps": 4},
     "lstm": {"emb_dim": 76},
-    "transformer": {
-      "emb_dim": 64,
-      "num_heads": 4,
-      "mlp_dim": 256,
-      "num_layers": 2,
-      "max_len": 256,
-    },
+    "transformer": _SMALL_TRANSFORMER,
+    "linear": _SMALL_TRANSFORMER,
+    "nam": _SMALL_MEMORY | _NAM,
+    "gated_deltanet2": _SMALL_MEMORY | {"mlp_dim": 208},
+    **dict.fromkeys(_MEMORIES, _SMALL_MEMORY),
   },
   "paper": {
     "nam_tm": _LARGE_MACHINE,
@@ -69,24 +90,31 @@ SIZES = {
     },
     "ut": {"emb_dim": 1472, "num_heads": 8, "mlp_dim": 5888, "num_steps": 8},
     "lstm": {"emb_dim": 768, "features": 640},
-    "transformer": {
-      "emb_dim": 512,
-      "num_heads": 8,
-      "mlp_dim": 2432,
-      "num_layers": 8,
-      "max_len": 512,
-    },
+    "transformer": _LARGE_TRANSFORMER,
+    "linear": _LARGE_TRANSFORMER,
+    "nam": _LARGE_MEMORY | _NAM,
+    "gated_deltanet2": _LARGE_MEMORY | {"mlp_dim": 1408},
+    **dict.fromkeys(_MEMORIES, _LARGE_MEMORY),
   },
 }
 
+SIZES["converged"] = SIZES["cpu"]
+# Of preset `converged`: epochs at most, epochs without a better accuracy after
+# which a run ends, and the share of the run that a curriculum takes.
+MOST_EPOCHS, PATIENCE, CURRICULUM = 60, 8, 1 / 6
+
+# Far past training, tapes are longer, and heads are kept on few cells.
+_FAR = {"tape_length": 512, "sharpen": 1.5}
+
 # What else a model needs besides its size.
 SPECIAL = {
-  "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
-  "nam_tm_nojump": {"grad_clip": 0.1, "sweep_kwargs": {"tape_length": 256}},
+  "nam_tm": {"grad_clip": 0.1, "sweep_kwargs": _FAR},
+  "nam_tm_nojump": {"grad_clip": 0.1, "sweep_kwargs": _FAR},
   "lsam": {"grad_clip": 0.1},
   "dnc": {"sweep_kwargs": {"num_slots": 256}},
   "ut": {"learning_rate": 1e-3, "wide_training": True},
   "transformer": {"learning_rate": 1e-3, "wide_training": True},
+  "linear": {"learning_rate": 1e-3, "wide_training": True},
 }
 
 # With preset `cpu`: steps of this model take several times as long as those of
@@ -94,8 +122,22 @@ SPECIAL = {
 SHARE_OF_EPOCHS = {"ut": 0.4}
 
 
+# Most digits in training, by protocol.
+LONGEST_TRAINED = {
+  "paper": 10,
+  "chomsky": 40,
+  "state_tracking": 40,
+  "recall": 64,
+}
+
+
 def get_config(
-  task: str, arg: str, *, epochs: int, curriculum_start: int = 10
+  task: str,
+  arg: str,
+  *,
+  epochs: int,
+  curriculum_start: int | None = None,
+  protocol: str = "paper",
 ) -> ml_collections.ConfigDict:
   """The config of a task.
 
@@ -104,7 +146,9 @@ def get_config(
     arg: "model" or "model,preset"; the model is a name in
       `nam_jax.models.registry`.
     epochs: length of a run with preset `cpu`; see `SHARE_OF_EPOCHS`.
-    curriculum_start: most digits at the start of a run with preset `cpu`.
+    curriculum_start: most digits at the start of a run, except with preset
+      `paper`; by default, as many as at its end.
+    protocol: a name in `algorithmic.data`.
   """
   model, _, preset = arg.partition(",")
   preset = preset or "cpu"
@@ -114,6 +158,7 @@ def get_config(
     {
       "task": task,
       "task_kwargs": {},
+      "protocol": protocol,
       "model": model,
       "model_kwargs": SIZES[preset].get(model, {}),
       "test_kwargs": {},
@@ -125,10 +170,15 @@ def get_config(
       "grad_clip": 1.0,
       "selection_metric": "od_easy_sequence_accuracy",
       "selection_mode": "max",
+      "curriculum_start": LONGEST_TRAINED[protocol],
     }
   )
+  if protocol != "paper":
+    config.selection_metric = "id_token_accuracy"
   config.update(SPECIAL.get(model, {}))
-  if preset == "cpu":
+  if preset == "converged":
+    _converged(config, curriculum_start)
+  elif preset == "cpu":
     epochs = max(1, round(epochs * SHARE_OF_EPOCHS.get(model, 1)))
     _cpu(config, epochs, curriculum_start)
   else:
@@ -140,7 +190,17 @@ def _cpu(config, epochs, curriculum_start):
   steps = _epochs(config, epochs, batch_size=64)
   config.schedule = "warmup_cosine"
   config.warmup_steps = min(100, steps // 10)
-  config.curriculum_start = curriculum_start
+  config.curriculum_start = curriculum_start or config.curriculum_start
+
+
+def _converged(config, curriculum_start):
+  _cpu(config, MOST_EPOCHS, curriculum_start)
+  config.patience = PATIENCE
+  kind = "sequence" if config.protocol == "paper" else "token"
+  config.patience_metric = f"id_{kind}_accuracy"
+  if curriculum_start:
+    config.curriculum_full_at = CURRICULUM
+    config.patience_from = round(CURRICULUM * config.num_steps)
 
 
 def _paper(config):

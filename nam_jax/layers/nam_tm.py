@@ -29,6 +29,7 @@ class Settings:
   separate_erase: bool = False
   right_bias: tuple[float, float] = (0.0, 0.0)
   dtype: DTypeLike | None = None
+  sharpen: float = 1.0
 
   def check(self) -> None:
     """Checks that the settings fit together."""
@@ -38,6 +39,10 @@ class Settings:
       raise ValueError(
         f"right_bias={self.right_bias} needs RIGHT in transitions"
       )
+    if self.sharpen < 1:
+      raise ValueError(f"sharpen must be at least 1, got {self.sharpen}")
+    if self.sharpen > 1 and not self.normalize_heads:
+      raise ValueError("sharpen needs normalize_heads=True")
 
   @property
   def has_keys(self) -> bool:
@@ -122,6 +127,7 @@ def run(
     initial_tape,
     transitions=settings.transitions,
     normalize_heads=settings.normalize_heads,
+    sharpen=settings.sharpen,
     mask=mask,
   )
   outputs = parameters.project(params["out"], read, settings.dtype, axes=2)
@@ -167,6 +173,9 @@ class NAMTuringMachine(nn.Module, Settings):
     right_bias: how much read and write heads prefer RIGHT before training, as
       logits; with (0, 0) all transitions are equally likely.
     dtype: used in the projections; tapes are float32 or wider.
+    sharpen: power that the entries of a head are raised to after every move,
+      which keeps it on few cells; 1 for none. A machine that was trained
+      without it can be run with 1.5, say, to get through longer sequences.
   """
 
   def __post_init__(self):

@@ -10,7 +10,13 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from nam_jax.baselines import dnc
-from nam_jax.layers import lsam, lstm, nam_tm, transformer_block
+from nam_jax.layers import (
+  lsam,
+  lstm,
+  nam_tm,
+  short_convolution,
+  transformer_block,
+)
 from nam_jax.layers.shapes import Mask, Tokens
 from nam_jax.ops import masks, tape
 
@@ -34,6 +40,7 @@ class TuringMachines(nn.Module):
     jump: whether heads can jump to the cell whose key matches a query.
     separate_erase: learn an erase probability, instead of p_e = p_w.
     right_bias: how much read and write heads prefer RIGHT before training.
+    sharpen: power that keeps heads on few cells; see `NAMTuringMachine`.
     dropout_rate: applied to the LSTMs' outputs.
   """
 
@@ -45,6 +52,7 @@ class TuringMachines(nn.Module):
   jump: bool = True
   separate_erase: bool = False
   right_bias: tuple[float, float] = (0.0, 0.0)
+  sharpen: float = 1.0
   dropout_rate: float = 0.0
 
   @nn.compact
@@ -69,6 +77,7 @@ class TuringMachines(nn.Module):
         transitions=transitions,
         separate_erase=self.separate_erase,
         right_bias=self.right_bias,
+        sharpen=self.sharpen,
         name=f"{name}_machine",
       )(
         x,
@@ -146,3 +155,31 @@ class Computer(nn.Module):
     )
     outputs, _ = computer(masks.hide(x, mask), mask=mask)
     return nn.Dropout(self.dropout_rate)(outputs, deterministic=not train)
+
+
+class Convolved(nn.Module):
+  """Another core, whose tokens first see the few before them.
+
+  Attributes:
+    core: the other core.
+    width: tokens that a token sees, itself included.
+  """
+
+  core: nn.Module
+  width: int
+
+  @nn.compact
+  def __call__(
+    self, x: Tokens, *, mask: Mask, train: bool
+  ) -> Float[Array, "b s e"]:
+    """The core's outputs for x + SiLU(convolution of x)."""
+    x = masks.hide(x, mask)
+    b, _, d = x.shape
+    kernel = self.param(
+      "kernel", nn.initializers.lecun_uniform(), (self.width, d)
+    )
+    tail = jnp.zeros((b, self.width - 1, d), x.dtype)
+    near, _ = short_convolution.short_convolution(
+      x, jnp.asarray(kernel, x.dtype)[:, None], tail, mask
+    )
+    return self.core(x + nn.silu(near), mask=mask, train=train)

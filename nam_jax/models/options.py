@@ -19,9 +19,16 @@ BY_NAME = ("mode", "bidirectional")
 
 
 def arguments(make: Callable) -> list[str]:
-  """The arguments of a function, or the fields of a Flax module."""
-  names = inspect.signature(make).parameters
-  return [name for name in names if name not in ("parent", "name")]
+  """The arguments of a function, or the fields of a Flax module.
+
+  Not those that a function would pass on.
+  """
+  return [
+    name
+    for name, argument in inspect.signature(make).parameters.items()
+    if name not in ("parent", "name")
+    and argument.kind is not argument.VAR_KEYWORD
+  ]
 
 
 def check(

@@ -14,7 +14,7 @@ add one, register its class; its fields are then arguments of `make_model`:
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flax import linen as nn
@@ -22,7 +22,12 @@ from flax import linen as nn
 from nam_jax import spelling
 from nam_jax.baselines import lstm_attention
 from nam_jax.baselines import universal_transformer as universal
-from nam_jax.layers import self_attention
+from nam_jax.layers import (
+  attention_fn,
+  nam_attention,
+  presets,
+  self_attention,
+)
 from nam_jax.layers import transformer as transformers
 from nam_jax.models import cores, options
 from nam_jax.models.transducer import Transducer
@@ -34,16 +39,64 @@ def transformer(
   num_layers: int,
   mlp_dim: int,
   max_len: int,
+  convolution: int | None = None,
   dropout_rate: float = 0.0,
 ) -> nn.Module:
-  """A Transformer encoder with softmax attention and learned positions."""
+  """A Transformer encoder with softmax attention and learned positions.
+
+  With a convolution, each token first sees as many before it.
+  """
+  attention = _attention(num_heads, dropout_rate)
+  return _with_positions(
+    attention, num_layers, mlp_dim, max_len, convolution, dropout_rate
+  )
+
+
+def linear_transformer(
+  *,
+  num_heads: int,
+  num_layers: int,
+  mlp_dim: int,
+  max_len: int,
+  convolution: int | None = None,
+  dropout_rate: float = 0.0,
+) -> nn.Module:
+  """The same with the Linear Transformer's attention."""
+  attention = functools.partial(
+    self_attention.SelfAttention,
+    num_heads,
+    attention_fn=attention_fn.linear_attention_fn,
+  )
+  return _with_positions(
+    attention, num_layers, mlp_dim, max_len, convolution, dropout_rate
+  )
+
+
+def memory_transformer(
+  settings: Mapping[str, Any],
+  *,
+  num_heads: int,
+  num_layers: int,
+  mlp_dim: int,
+  dropout_rate: float = 0.0,
+  **options: Any,
+) -> nn.Module:
+  """A causal Transformer with a memory as attention, without positions.
+
+  Args:
+    settings: of `NAMAttention`, by the model's name.
+    num_heads: number of heads.
+    num_layers: number of blocks.
+    mlp_dim: inner width of the MLPs.
+    dropout_rate: in the blocks.
+    **options: further settings, which replace those of the name.
+  """
+  attention = functools.partial(
+    nam_attention.NAMAttention, num_heads, **{**settings, **options}
+  )
+  attention().check()
   return transformers.TransformerEncoder(
-    _attention(num_heads, dropout_rate),
-    num_layers,
-    mlp_dim,
-    positions="learned",
-    max_len=max_len,
-    dropout_rate=dropout_rate,
+    attention, num_layers, mlp_dim, positions=None, dropout_rate=dropout_rate
   )
 
 
@@ -68,6 +121,30 @@ def _attention(num_heads, dropout_rate):
   )
 
 
+def _with_positions(
+  attention, num_layers, mlp_dim, max_len, convolution, dropout_rate
+):
+  encoder = transformers.TransformerEncoder(
+    attention,
+    num_layers,
+    mlp_dim,
+    positions="learned",
+    max_len=max_len,
+    dropout_rate=dropout_rate,
+  )
+  return cores.Convolved(encoder, convolution) if convolution else encoder
+
+
+# Causal memories by name: settings of `NAMAttention`.
+MEMORIES: dict[str, dict[str, Any]] = {
+  "nam_causal": {"mode": "causal"},
+  **{
+    name: settings
+    for name, settings in presets.PRESETS.items()
+    if not settings.get("bidirectional")
+  },
+}
+
 CORES: dict[str, Callable[..., nn.Module]] = {
   "nam_tm": cores.TuringMachines,
   "nam_tm_nojump": functools.partial(cores.TuringMachines, jump=False),
@@ -76,6 +153,11 @@ CORES: dict[str, Callable[..., nn.Module]] = {
   "ut": universal_transformer,
   "lstm": lstm_attention.LSTMAttention,
   "transformer": transformer,
+  "linear": linear_transformer,
+  **{
+    name: functools.partial(memory_transformer, settings)
+    for name, settings in MEMORIES.items()
+  },
 }
 
 
@@ -103,4 +185,8 @@ def make_model(
 
 def core_fields(name: str) -> list[str]:
   """The arguments of `make_model` that this core understands."""
-  return options.arguments(CORES[name])
+  names = options.arguments(CORES[name])
+  if name in MEMORIES:
+    attention = functools.partial(nam_attention.NAMAttention, num_heads=1)
+    names += options.free_fields(attention)
+  return list(dict.fromkeys(names))

@@ -12,6 +12,9 @@ each token (paper, section NAM Turing Machine)
 The paper prints R = RD(T, ...); its released code reads the tape after the
 write, as LSAM does, and so do we: a machine can read what it has just written.
 Heads are scaled to unit length after a move, or left as the paper's raw sum.
+A mixture of moves blurs a head, a little more with every token; `sharpen`
+undoes this: entries are raised to a power, as in the Neural Turing Machine
+(Graves et al. 2014, equation 9), before heads are scaled.
 
 All controls are known before the loop. The backward pass is written by hand and
 stores no tape per token, only one per segment (`nam_jax.ops.segments`); the
@@ -100,13 +103,16 @@ def rewind(tape: Tape) -> Tape:
   return tape._replace(heads=jnp.zeros_like(tape.heads).at[..., 0].set(1))
 
 
-@functools.partial(jax.jit, static_argnames=("transitions", "normalize_heads"))
+@functools.partial(
+  jax.jit, static_argnames=("transitions", "normalize_heads", "sharpen")
+)
 def tape_scan(
   controls: Controls,
   tape: Tape,
   *,
   transitions: tuple[Transition, ...] = TRANSITIONS,
   normalize_heads: bool = True,
+  sharpen: float = 1.0,
   mask: Bool[Array, "b s"] | None = None,
 ) -> tuple[Float[Array, "b s h v"], Tape, Float[Array, "b s 2 h n"]]:
   """Runs the machine over a sequence of controls.
@@ -131,7 +137,7 @@ def tape_scan(
   real = None if mask is None else _time_first(mask)
   tokens, tape, real = varying.alike(tokens, tape, real)
   tokens, real = segments.split(tokens, real)
-  mix = functools.partial(_mix, transitions)
+  mix = functools.partial(_mix, transitions, sharpen)
   reads, heads, end = _scan(mix, normalize_heads, tokens, real, tape)
   reads, heads = segments.join((reads, heads), s)
   reads, heads = _time_first(reads), jnp.moveaxis(heads, 2, 0)
@@ -162,12 +168,19 @@ def _time_first(array):
   return jnp.swapaxes(array, 0, 1)
 
 
-def _mix(transitions, actions, heads, found):
+def _mix(transitions, power, actions, heads, found):
   """The weighted sum of where each transition would take the heads."""
-  return sum(
+  mixed = sum(
     actions[..., i, None] * transition.rule(heads, found)
     for i, transition in enumerate(transitions)
   )
+  return mixed if power == 1 else sharpened(mixed, power)
+
+
+def sharpened(heads: Heads, power: float) -> Heads:
+  """x |x|^(power - 1): large entries gain on small ones; signs stay."""
+  size = jnp.where(heads == 0, 1, jnp.abs(heads))  # 0 has no such derivative
+  return jnp.where(heads == 0, 0, heads * size ** (power - 1))
 
 
 def _step(mix, normalized, carry, token):

@@ -85,6 +85,12 @@ class TrainConfig:
   selection_metric: str = "loss"
   # Whether the selection metric is to be minimised or maximised.
   selection_mode: Literal["min", "max"] = "min"
+  # Evaluations in a row without a new best after which the run ends early.
+  patience: int = 0
+  # Metric that they are to improve; "": the selection metric.
+  patience_metric: str = ""
+  # Updates before which evaluations do not count; a curriculum's, for example.
+  patience_from: int = 0
   # Also write TensorBoard events.
   tensorboard: bool = True
   # Weights & Biases project that also receives the metrics.
@@ -95,7 +101,8 @@ class TrainConfig:
     for name in (*positive, "eval_every", "checkpoint_every"):
       if getattr(self, name) < 1:
         raise UserError(f"{name}={getattr(self, name)} must be at least 1")
-    for name in ("warmup_steps", "steps_per_decay", "steps_per_cycle"):
+    counts = ("warmup_steps", "steps_per_decay", "steps_per_cycle")
+    for name in (*counts, "patience", "patience_from"):
       if getattr(self, name) < 0:
         raise UserError(f"{name}={getattr(self, name)} must not be negative")
     if self.grad_clip < 0:
@@ -116,7 +123,8 @@ class TrainConfig:
 
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
     """The config.json of an older version, as this version would write it."""
-    return fields
+    new = {"patience": 0, "patience_metric": "", "patience_from": 0}
+    return new | fields
 
 
 def from_config_dict(

@@ -12,6 +12,7 @@ from nam_jax.training import (
   devices,
   full_disk,
   metrics_log,
+  patience,
   run_dir,
   schedules,
   stopping,
@@ -45,6 +46,8 @@ def fit(
   fingerprint: Fingerprint | None = None,
 ) -> FitResult:
   """Trains for `config.num_steps` updates, or continues where a run stopped.
+
+  With `config.patience`, a run that no longer gets better ends before.
 
   On SIGTERM or SIGINT after the first step, the current one is finished, the
   state saved, and the process exits with status 143 or 130. The same call then
@@ -85,7 +88,10 @@ def fit(
     _announce(shapes, start, workdir)
     batches = data.train_batches(source, config.batch_size, config.seed, start)
     with metrics_log.MetricsLog(workdir, config, start, memory) as log:
+      is_over = patience.is_over(config, log.history)
       for step in range(start + 1, config.num_steps + 1):
+        if is_over:
+          break
         batch = log.clock.await_next(batches)
         state, metrics = train_step(state, devices.place(batch))
         log.add(step, metrics)
@@ -96,15 +102,16 @@ def fit(
           if _due(step, config.eval_every, config):
             log.check_finite()
             selection = _evaluated(evaluate, state, step, log, config)
+            is_over = patience.is_over(config, log.history)
           signal = stop.received(step)
           save = _due(step, config.checkpoint_every, config)
-          if save or signal or saved.is_best(selection):
+          if save or signal or is_over or saved.is_best(selection):
             saved.save(step, state, log.memory(), selection)
           if signal:
             _leave(signal, step, workdir)
     best = state
     best_step = saved.best_step
-    if best_step is not None and best_step != config.num_steps:
+    if best_step is not None and best_step != int(state.step):
       best = saved.restore(best_step, shapes)
     return FitResult(state, best, log.history, _seconds(log.history, memory))
 
@@ -139,11 +146,15 @@ def _due(step, every, config):
 def _evaluated(evaluate, state, step, log, config):
   """Runs and logs an evaluation; returns its selection metric."""
   metrics = evaluate(state)
-  if config.selection_metric not in metrics:
-    raise UserError(
-      f"selection_metric={config.selection_metric!r} is not one of the metrics"
-      f" of the evaluation: {', '.join(metrics)}"
-    )
+  needed = {"selection_metric": config.selection_metric}
+  if config.patience:
+    needed["patience_metric"] = patience.watched(config)
+  for field, name in needed.items():
+    if name not in metrics:
+      raise UserError(
+        f"{field}={name!r} is not one of the metrics of the evaluation:"
+        f" {', '.join(metrics)}"
+      )
   log.evaluation(step, metrics)
   return metrics[config.selection_metric]
 

@@ -1,12 +1,13 @@
 """Every task against a slow solver that reads the printed question."""
 
+import itertools
 import operator
 import re
 
 import numpy as np
 import pytest
 
-from algorithmic.tasks import registry
+from algorithmic.tasks import groups, registry
 
 # Each solver takes the parts between the delimiters and the number of digits,
 # checks that the question is valid, and returns the answer as text.
@@ -197,6 +198,20 @@ def square_root(parts, d):
   return f"{root:0{(d + 1) // 2}b}"
 
 
+def group(parts, d):
+  """Five cards change places; letters number the orders of five places."""
+  orders = list(itertools.permutations(range(5)))
+  letters = [chr(c) for c in range(97, 0x400) if chr(c).islower()][:120]
+  (s,) = parts
+  assert len(s) == d
+  cards = list(range(5))  # which card is at each place
+  for letter in s:
+    moved = dict(zip(orders[letters.index(letter)], cards, strict=True))
+    cards = [moved[place] for place in range(5)]
+  places = tuple(cards.index(card) for card in range(5))
+  return letters[orders.index(places)]
+
+
 SOLVERS = {
   solver.__name__: solver
   for solver in (
@@ -222,6 +237,7 @@ SOLVERS = {
     binary_addition,
     binary_multiplication,
     square_root,
+    group,
   )
 }
 
@@ -245,7 +261,7 @@ def question_of(name, line):
 
 
 def test_every_task_has_a_solver():
-  assert SOLVERS.keys() == registry.TASKS.keys()
+  assert {*SOLVERS, "recall"} == registry.TASKS.keys()
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -306,6 +322,108 @@ def test_bracket_arithmetic_has_products_if_told_so():
     products += parts[0].count("*")
     assert completed == given.replace("M", str(bracket_value(parts[0])))
   assert products > 300
+
+
+@pytest.mark.parametrize(
+  ("name", "count"),
+  [
+    ("modular_arithmetic", lambda d: d if d % 2 else d - 1),
+    ("missing_duplicate", lambda d: d - d % 2),
+    ("solve_equation", lambda d: d),
+  ],
+)
+def test_published_questions_have_d_symbols(name, count):
+  task = registry.make_task(name, published=True)
+  batch = task.sample(np.random.default_rng(0), np.resize(range(3, 61), 300))
+  for row, d in enumerate(batch.digits):
+    given, completed = lines(task, batch, row)
+    ((question,), _) = question_of(name, given)
+    assert len(question) == count(d)
+    # What the solver calls d: numbers, bits of a copy, tokens before =.
+    ours = {
+      "modular_arithmetic": (len(question) + 1) // 2,
+      "missing_duplicate": len(question) // 2,
+      "solve_equation": len(question) - 2,
+    }
+    answer = SOLVERS[name]([question], ours[name])
+    assert completed == given.replace("M", answer)
+
+
+@pytest.mark.parametrize("name", ["Z2", "Z7", "S3", "A4", "A5"])
+def test_products_of_a_group_so_far(name):
+  task = registry.make_task("group", group=name, every=True)
+  batch = task.sample(np.random.default_rng(0), np.resize(range(1, 61), 120))
+  every = groups.elements(name)
+  for row in range(120):
+    real = batch.mask[row]
+    assert batch.loss_mask[row, real].all()
+    places = list(range(len(every[0])))  # of each object
+    tokens = batch.inputs[row, real], batch.targets[row, real]
+    for element, product in zip(*tokens, strict=True):
+      places = [every[element - 16][place] for place in places]
+      assert every[product - 16] == tuple(places)
+
+
+def test_groups_have_their_order_and_are_closed():
+  orders = {"Z2": 2, "Z60": 60, "S3": 6, "S5": 120, "A4": 12, "A5": 60}
+  for name, order in orders.items():
+    table = groups.products(name)
+    assert table.shape == (order, order)
+    assert registry.make_task("group", group=name).vocab_size == 16 + order
+    for line in (*table, *table.T):  # a Latin square: every element once
+      assert sorted(line) == list(range(order))
+    np.testing.assert_array_equal(table[0], np.arange(order))
+  assert (groups.products("Z60") == groups.products("Z60").T).all()
+  assert (groups.products("S3") != groups.products("S3").T).any()
+
+
+@pytest.mark.parametrize("name", ["S6", "D4", "S", "Z1", "Z121"])
+def test_unknown_or_large_groups_are_refused(name):
+  with pytest.raises(ValueError, match=r"(group must be|has more than 120)"):
+    registry.make_task("group", group=name)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("digits", [range(1, 17), [60]])
+def test_recall_finds_the_last_value_of_every_key(repeated, digits):
+  task = registry.make_task("recall", repeated=repeated)
+  batch = task.sample(np.random.default_rng(0), np.resize(digits, 200))
+  renewed = 0
+  for row, d in enumerate(batch.digits):
+    given, completed = lines(task, batch, row)
+    pairs, asked = given.split("_")
+    assert len(pairs) == 2 * d
+    memory = {}
+    for key, value in zip(pairs[::2], pairs[1::2], strict=True):
+      assert key.islower()
+      assert value.isupper()
+      renewed += key in memory
+      memory[key] = value
+    assert sorted(asked) == sorted(memory)
+    assert len(memory) == ((d + 1) // 2 if repeated else d)
+    assert completed == f"{pairs}_{''.join(memory[key] for key in asked)}"
+    real = batch.mask[row]
+    assert "".join(np.where(batch.loss_mask[row, real], "x", " ")) == (
+      " " * (2 * d + 1) + "x" * len(asked)
+    )
+  assert (renewed > 0) == repeated
+
+
+def test_recall_asks_in_another_order_and_any_key_comes_last():
+  task = registry.make_task("recall", repeated=True, num_keys=8)
+  batch = task.sample(np.random.default_rng(0), np.full(2000, 8), shift=False)
+  last = np.bincount(batch.inputs[:, 14] - 16, minlength=8) / 2000
+  np.testing.assert_allclose(last, 1 / 8, atol=0.03)
+  same = (batch.inputs[:, 0] == batch.inputs[:, 17]).mean()
+  assert 0.2 < same < 0.3  # four keys
+
+
+def test_recall_needs_as_many_keys_as_it_asks_for():
+  task = registry.make_task("recall", num_keys=8)
+  with pytest.raises(ValueError, match="9 pairs need 9 keys; num_keys is 8"):
+    task.sample(np.random.default_rng(0), np.array([3, 9]))
+  with pytest.raises(ValueError, match=r"num_values must be in 2\.\.256, got"):
+    registry.make_task("recall", num_values=1)
 
 
 def published_sum(parts, d):

@@ -44,6 +44,46 @@ def test_splits_have_the_papers_sizes_spread_evenly(name, lengths, size):
   assert counts.max() - counts.min() <= 1
 
 
+@pytest.mark.parametrize(
+  ("name", "train", "tested"),
+  [
+    ("paper", range(1, 11), range(5, 17)),
+    ("chomsky", range(1, 41), range(1, 501)),
+    ("state_tracking", range(3, 41), range(3, 257)),
+    ("recall", range(1, 65), range(1, 65)),
+  ],
+)
+def test_protocols_test_every_length_in_one_set(name, train, tested):
+  protocol, task = data.PROTOCOLS[name], registry.make_task("parity")
+  if name == "recall":
+    task = registry.make_task("recall")
+  digits = data.training_set(task, 0, None, protocol).digits
+  assert set(digits) == set(train)
+  sets = [
+    set(data.validation_set(task, test, None, protocol).digits)
+    for test in protocol.tests
+  ]
+  assert sum(map(len, sets)) == len(tested)  # so that none share a length
+  assert set().union(*sets) == set(tested)
+  assert protocol.longest == max(tested)
+  assert set(protocol.during) <= set(protocol.tests)
+  streams = [split.stream for split in protocol.splits.values()]
+  assert len(set(streams)) == len(streams)
+
+
+def test_fresh_samples_are_others_in_every_epoch():
+  task, protocol = registry.make_task("parity"), data.PROTOCOLS["chomsky"]
+
+  def inputs(epoch, seed=0):
+    return data.training_set(task, seed, None, protocol, epoch).inputs
+
+  np.testing.assert_array_equal(inputs(3), inputs(3))
+  assert (inputs(3) != inputs(4)).any()
+  assert (inputs(3) != inputs(3, seed=1)).any()
+  paper = [data.training_set(task, 0, epoch=epoch).inputs for epoch in (0, 1)]
+  np.testing.assert_array_equal(*paper)
+
+
 def test_out_of_distribution_lengths_are_new():
   lengths = {name: set(digits_of(name)) for name in data.SPLITS}
   assert lengths["id"] < lengths["train"]

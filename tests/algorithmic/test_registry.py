@@ -11,7 +11,7 @@ from algorithmic.tasks import registry
 
 
 def test_all_tasks_are_registered():
-  assert len(registry.TASKS) == 22
+  assert len(registry.TASKS) == 24
   for name, task_class in registry.TASKS.items():
     assert registry.make_task(name) == task_class()
     assert task_class.name == name

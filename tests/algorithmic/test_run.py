@@ -46,8 +46,9 @@ def small_data(tmp_path_factory):
   """24 samples in each split, and the user's model."""
   programs = compiled_once.within(tmp_path_factory.mktemp("programs"))
   with programs, pytest.MonkeyPatch.context() as patch:
-    for name, split in data.SPLITS.items():
-      patch.setitem(data.SPLITS, name, split._replace(size=24))
+    for protocol in data.PROTOCOLS.values():
+      for name, split in protocol.splits.items():
+        patch.setitem(protocol.splits, name, split._replace(size=24))
     patch.setitem(registry.CORES, "guess", Guess)
     yield
 
@@ -90,21 +91,26 @@ def test_results_have_exactly_the_documented_keys(machine_run):
   assert list(results) == [
     "task",
     "model",
+    "protocol",
     "preset",
     "seed",
     "parameters",
+    "epochs",
     "selected_epoch",
     "splits",
     "by_length",
     "wall_seconds",
+    "machine",
     "fingerprint",
     "versions",
   ]
-  named = [results[key] for key in ("task", "model", "preset", "seed")]
-  assert named == ["palin", "nam_tm", "cpu", 0]
+  keys = ("task", "model", "protocol", "preset", "seed")
+  named = [results[key] for key in keys]
+  assert named == ["palin", "nam_tm", "paper", "cpu", 0]
   assert results["parameters"] > 1000
   # 24 samples in batches of 4 make an epoch of 6 steps.
   assert results["selected_epoch"] in (1 / 6, 2 / 6)
+  assert results["epochs"] == 2 / 6
   assert list(results["splits"]) == ["id", "od_easy", "od_hard"]
   for accuracies in results["splits"].values():
     assert list(accuracies) == ["sequence_accuracy", "token_accuracy"]
@@ -152,6 +158,37 @@ def test_the_same_command_continues_a_run(guess_run, capsys):
   assert "continuing the run" in capsys.readouterr().out
 
 
+def test_another_protocol_has_other_sets_and_new_samples_every_epoch(
+  tmp_path, monkeypatch
+):
+  drawn = []
+  draw = data.training_set
+
+  def recorded(task, seed, width, protocol, epoch):
+    drawn.append(epoch)
+    return draw(task, seed, width, protocol, epoch)
+
+  monkeypatch.setattr(data, "training_set", recorded)
+  run(
+    f"--config={CONFIGS}/state_tracking.py:Z5,guess",
+    *TINY,
+    "--config.num_steps=13",  # more than two epochs of six updates
+    "--config.eval_every=13",
+    f"--workdir={tmp_path}/z5",
+    "--sweep=300",
+  )
+  results = read(tmp_path / "z5")
+  assert results["protocol"] == "state_tracking"
+  assert list(results["splits"]) == ["id", "od"]
+  assert "300" in results["by_length"]
+  assert sorted(set(drawn)) == [0, 1, 2]
+  rows = training.read_metrics(tmp_path / "z5")
+  evaluation = rows[-1]
+  assert evaluation["kind"] == "eval"
+  assert "id_token_accuracy" in evaluation
+  assert "od_token_accuracy" not in evaluation
+
+
 def test_other_samples_are_refused(guess_run, monkeypatch):
   """As after a change of the generator."""
   monkeypatch.setattr(data, "_VALIDATION_SEED", 1)
@@ -193,6 +230,14 @@ def test_missing_matplotlib_costs_the_pictures_alone(
     (["--config.model_kwargs.num_heads=5"], "num_heads=5 does not divide"),
     (["--config.task_kwargs.count='x'"], "unknown field of task 'palin'"),
     (["--config.curriculum_start=11"], "start 11, end 10"),
+    (["--config.protocol=chomksy"], "'chomksy'; did you mean 'chomsky'"),
+    (
+      [
+        f"--config={CONFIGS}/chomsky.py:parity,transformer",
+        "--config.model_kwargs.max_len=99",
+      ],
+      "508 tokens is longer than max_len=99",
+    ),
     (["--config.num_steps=0"], "num_steps=0 must be at least 1"),
     (["--sweep=20,far"], "^--sweep=20,far is no list of lengths; write"),
     (["--sweep=20,-3"], "^--sweep=20,-3 is no list of lengths; write"),

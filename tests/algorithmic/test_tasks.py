@@ -17,6 +17,11 @@ TASKS |= {
   if hasattr(task, "published")
 }
 
+TASKS["group, every"] = registry.make_task("group", every=True)
+TASKS["recall, repeated"] = registry.make_task("recall", repeated=True)
+# These ask where something else is given.
+IN_PLACE = {TASKS[n] for n in ("group, every", "recall", "recall, repeated")}
+
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 
 
@@ -73,6 +78,8 @@ GOLDEN = [
   ("binary_multiplication", ("11", "11"), "_11_11_MMMM", "1001E"),  # 9
   ("square_root", ("1",), "_1_M", "1E"),
   ("square_root", ("00111",), "_00111_MMM", "010E"),  # 7: 2
+  ("group", ("b",), "_b_M", "bE"),
+  ("group", ("bb",), "_bb_M", "aE"),  # a swap twice
   ("binary_addition", ("1", "1"), "_1_1_MM", "01E"),  # 1 + 1 = 2
   ("binary_addition", ("01", "11"), "_01_11_MMM", "101E"),  # 2 + 3 = 5
 ]
@@ -90,7 +97,15 @@ def test_hand_computed_samples(name, question, given, answer):
 
 
 def test_every_task_has_a_hand_computed_sample():
-  assert {golden[0] for golden in GOLDEN} == set(registry.TASKS)
+  golden = {golden[0] for golden in GOLDEN}
+  assert {*golden, "recall"} == set(registry.TASKS)
+
+
+def test_hand_computed_samples_that_are_answered_in_place():
+  shown = TASKS["recall, repeated"].example("aAbBaCbAaB", "ab")
+  assert shown == "aAbBaCbAaB_ab\naAbBaCbAaB_BA"
+  task = registry.make_task("group", group="Z2", every=True)
+  assert task.example("babb") == "babb\nbbab"  # the parity of the b
 
 
 @pytest.mark.parametrize("name", registry.TASKS)
@@ -118,16 +133,18 @@ def test_batch_has_the_promised_types(task):
 def test_only_masked_positions_are_unknown(task, shift):
   batch = draw(task, np.resize(range(1, 21), 500), shift=shift)
   masked = batch.inputs == layout.MASK
-  if not getattr(task, "published", False):
+  if task in IN_PLACE:
+    assert not masked.any()
+  elif not getattr(task, "published", False):
     np.testing.assert_array_equal(batch.loss_mask, masked)
   np.testing.assert_array_equal(batch.mask, batch.inputs != layout.PAD)
-  assert masked[batch.loss_mask].all()
-  known = ~masked
+  assert task in IN_PLACE or masked[batch.loss_mask].all()
+  known = ~masked & ~batch.loss_mask
   np.testing.assert_array_equal(batch.inputs[known], batch.targets[known])
   assert not (batch.targets == layout.MASK).any()
   assert (batch.loss_mask.sum(axis=1) >= 1).all()
   assert batch.targets.min() >= 0
-  assert batch.targets.max() < task.vocab_size == 16
+  assert batch.targets.max() < task.vocab_size == len(task.symbols)
 
 
 @every_task

@@ -176,6 +176,13 @@ def test_right_bias_sends_untrained_heads_to_the_right():
   assert np.abs(read - write).max() > 0.1
 
 
+def test_sharper_heads_need_unit_heads_and_a_power_of_at_least_1():
+  with pytest.raises(ValueError, match="sharpen must be at least 1, got"):
+    NAMTuringMachine(2, sharpen=0.5)
+  with pytest.raises(ValueError, match="sharpen needs normalize_heads=True"):
+    NAMTuringMachine(2, sharpen=1.5, normalize_heads=False)
+
+
 def test_right_bias_without_right_is_an_error():
   with pytest.raises(ValueError, match=r"right_bias=\(0.0, 1.0\) needs RIGHT"):
     NAMTuringMachine(

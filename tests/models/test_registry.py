@@ -25,7 +25,10 @@ TINY = {
   "num_layers": 1,
   "max_len": 16,
 }
-NAMES = list(registry.CORES)
+# Of the memories, which differ in settings of one layer, the first and the one
+# with the most settings.
+NAMES = [n for n in registry.CORES if n not in registry.MEMORIES]
+NAMES += ["nam", "gated_deltanet2"]
 
 
 def make_tiny(name, **fields):
@@ -115,13 +118,59 @@ def test_dropout_acts_in_training(name, key):
   assert np.abs(first - second)[np.asarray(tokens)].max() > 1e-3
 
 
-@pytest.mark.parametrize("name", ["nam_tm", "lsam", "dnc", "ut", "lstm"])
+@pytest.mark.parametrize(
+  "name", ["nam_tm", "lsam", "dnc", "ut", "lstm", *registry.MEMORIES]
+)
 def test_models_without_learned_positions_take_any_length(name):
   model, (inputs, tokens) = make_tiny(name), make_batch()
   variables = linen_tools.random_params(model, inputs, tokens)
   longer = np.tile(inputs, 3)
   logits = jax.eval_shape(model.apply, variables, longer, np.tile(tokens, 3))
   assert logits.shape == (3, 27, 16)
+
+
+def test_memories_are_the_causal_presets_and_take_further_settings():
+  causal = {n for n, p in nam_jax.PRESETS.items() if "bidirectional" not in p}
+  assert set(registry.MEMORIES) == causal | {"nam_causal"}
+  core = make_tiny("kda", max_erase=2, num_writes=3, decay="head").core
+  layer = core.attention()
+  assert layer.max_erase == 2
+  assert layer.num_writes == 3
+  assert layer.decay == "head"
+  assert layer.output_gate == "sigmoid"  # as kda has it
+  with pytest.raises(ValueError, match="max_erase must lie between 0 and 2"):
+    make_tiny("nam", max_erase=3)
+  with pytest.raises(ValueError, match="max_erase needs mode='erase'"):
+    make_tiny("gla", max_erase=2)
+  with pytest.raises(ValueError, match="of model 'nam': 'max_eras'; did you"):
+    make_tiny("nam", max_eras=2)
+
+
+@pytest.mark.parametrize("name", ["nam", "gated_deltanet2"])
+def test_memories_see_no_later_token(name):
+  model, (inputs, tokens) = make_tiny(name), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  apply = linen_tools.compiled(lambda x: model.apply(variables, x, tokens))
+  changed = inputs.at[:, 4].set((inputs[:, 4] + 1) % 16)
+  difference = np.abs(apply(inputs) - apply(changed)).max(axis=(0, 2))
+  assert difference[:4].max() == 0
+  assert difference[4:].min() > 1e-6
+
+
+@pytest.mark.parametrize("name", ["transformer", "linear"])
+def test_a_convolution_comes_before_the_first_block(name):
+  model, (inputs, tokens) = make_tiny(name, convolution=2), make_batch()
+  variables = linen_tools.random_params(model, inputs, tokens)
+  kernel = variables["params"]["core"]["kernel"]
+  assert kernel.shape == (2, 8)
+
+  @linen_tools.compiled
+  def gradient(kernel):
+    core = variables["params"]["core"] | {"kernel": kernel}
+    params = variables["params"] | {"core": core}
+    return jnp.sum(model.apply({"params": params}, inputs, tokens) ** 2)
+
+  assert np.abs(jax.grad(gradient)(kernel)).min(axis=1).max() > 1e-4
 
 
 def test_second_machine_meets_the_first_through_the_tape_alone():

@@ -54,19 +54,21 @@ def total(scan, controls, start):
 
 
 @pytest.mark.parametrize(
-  ("rules", "normalize_heads", "masked", "s"),
+  ("rules", "normalize_heads", "sharpen", "masked", "s"),
   [
-    ("paper", True, False, 37),
-    ("paper", False, True, 9),
-    ("no_jump", True, True, 9),
-    ("own_rule", True, False, 9),
+    ("paper", True, 1.0, False, 37),
+    ("paper", False, 1.0, True, 9),
+    ("no_jump", True, 1.0, True, 9),
+    ("own_rule", True, 1.0, False, 9),
+    ("paper", True, 1.5, True, 9),
   ],
 )
-def test_equals_the_plain_scan(rules, normalize_heads, masked, s):
+def test_equals_the_plain_scan(rules, normalize_heads, sharpen, masked, s):
   args = operands(RULES[rules], s=s)
   options = {
     "transitions": RULES[rules],
     "normalize_heads": normalize_heads,
+    "sharpen": sharpen,
     "mask": Random(1).mask(2, s) if masked else None,
   }
   results = []
@@ -176,3 +178,32 @@ def test_jump_goes_to_the_cell_whose_key_is_asked_for():
   )
   _, end, _ = tape.tape_scan(controls, start)
   np.testing.assert_allclose(end.heads[1, 0, 0], jnp.eye(n)[1], atol=1e-6)
+
+
+def test_sharpened_heads_stay_where_blurred_ones_spread():
+  controls, _ = operands(tape.TRANSITIONS, s=100, k=4)
+  blurred = jnp.broadcast_to(
+    jnp.array([0.05, 0.9, 0.05, 0.0]), controls.actions.shape
+  )
+  start = tape.blank_tape(2, 3, 4, 4, 128, jnp.float32)
+
+  def last(sharpen):
+    _, end, _ = tape.tape_scan(
+      controls._replace(actions=blurred), start, sharpen=sharpen
+    )
+    return np.asarray(end.heads)
+
+  assert last(1.0).max() < 0.5
+  sharp = last(1.5)
+  assert (
+    sharp.min(axis=(0, 1, 2)).argmax() == sharp.max(axis=(0, 1, 2)).argmax()
+  )
+  assert sharp[..., 100].min() > 0.99  # one step per token, none is lost
+
+
+def test_sharpening_leaves_zeros_signs_and_gradients_alone():
+  heads = jnp.array([0.0, 0.5, -0.5, 1.0]).reshape(2, 1, 1, 2)
+  result = tape.sharpened(heads, 2.0)
+  np.testing.assert_allclose(result.ravel(), [0, 0.25, -0.25, 1])
+  gradient = jax.grad(lambda x: tape.sharpened(x, 1.5).sum())(heads)
+  np.testing.assert_allclose(gradient, 1.5 * np.abs(heads) ** 0.5, rtol=1e-6)

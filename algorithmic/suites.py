@@ -1,0 +1,211 @@
+"""The tables of results: which models on which tasks, and what a cell shows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from algorithmic import paper, published
+from algorithmic.data import PROTOCOLS
+from algorithmic.tasks import groups
+
+Results = Mapping[str, Any]  # the content of results.json
+
+_CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
+# Numbers of pairs that a cell of recall shows.
+PAIRS = (8, 16, 32, 64)
+
+
+class Row(NamedTuple):
+  """A model, and flags that change its settings."""
+
+  model: str
+  flags: tuple[str, ...] = ()
+
+
+class Suite(NamedTuple):
+  """A table; see `SUITES`."""
+
+  title: str
+  tasks: tuple[str, ...]
+  rows: Mapping[str, Row]
+  config: Callable[[str, str], str]  # task, model -> config file and argument
+  number: Callable[[str, Sequence[Results]], str]  # task, its finished runs
+  published: Mapping[str, Mapping[str, str]] = {}  # more rows: task -> number
+  beside: Callable[[str, str], str] = lambda *_: ""  # the paper's number
+  flags: Callable[[str], tuple[str, ...]] = lambda _: ()  # task -> flags
+  notes: tuple[str, ...] = ()
+
+
+def score(results: Results) -> float:
+  """Token accuracy, averaged over the lengths that were not trained."""
+  protocol = PROTOCOLS[results["protocol"]]
+  lengths = [
+    digits
+    for name, split in protocol.splits.items()
+    if name not in ("train", "id")
+    for digits in range(split.low, split.high + 1)
+  ]
+  by_length = results["by_length"]
+  return fmean(by_length[str(digits)]["token_accuracy"] for digits in lengths)
+
+
+def chance(task: str) -> float:
+  """The accuracy of guessing in a task of state tracking."""
+  if task in ("parity", "even_pairs"):
+    return 1 / 2
+  if task[0] in "SAZ":
+    return 1 / len(groups.elements(task))
+  return 1 / 5
+
+
+def _papers_config(task, model):
+  if (_CONFIGS / f"{task}.py").exists():
+    return f"{_CONFIGS}/{task}.py:{model}"
+  return f"{_CONFIGS}/task.py:{task},{model}"
+
+
+def _protocol_config(name):
+  return lambda task, model: f"{_CONFIGS}/{name}.py:{task},{model}"
+
+
+def _recall_config(task, model):
+  repeated = ",repeated" * task.startswith("repeated")
+  return f"{_CONFIGS}/recall.py:{model}{repeated}"
+
+
+def _recall_flags(task):
+  """Tasks of recall have the width in their name: repeated-32."""
+  return (f"--config.model_kwargs.emb_dim={task.rpartition('-')[2]}",)
+
+
+def _splits(_, runs):
+  """The three splits of the paper, each the mean over all seeds."""
+  return "/".join(
+    percent(fmean(run["splits"][split]["sequence_accuracy"] for run in runs))
+    for split in paper.SPLITS
+  )
+
+
+def _papers(task, model):
+  accuracies = paper.ACCURACY.get(model, {}).get(task, ())
+  return "/".join(percent(number / 100) for number in accuracies)
+
+
+def _score(_, runs):
+  return _best_and_mean([100 * score(run) for run in runs], "{:.1f}")
+
+
+def _scaled_score(task, runs):
+  guess = chance(task)
+  scaled = [max(0, (score(run) - guess) / (1 - guess)) for run in runs]
+  return _best_and_mean(scaled, "{:.3f}")
+
+
+def _by_pairs(_, runs):
+  return "/".join(
+    f"{100 * fmean(r['by_length'][str(n)]['token_accuracy'] for r in runs):.0f}"
+    for n in PAIRS
+  )
+
+
+def _best_and_mean(numbers, form):
+  best = form.format(max(numbers))
+  return (
+    best if len(numbers) == 1 else f"{best} ({form.format(fmean(numbers))})"
+  )
+
+
+def percent(share: float) -> str:
+  """A share in percent."""
+  return "100" if share == 1 else f"{100 * share:.1f}"
+
+
+def _text(numbers, form):
+  return {
+    f"{model}, published": {task: form.format(x) for task, x in row.items()}
+    for model, row in numbers.items()
+  }
+
+
+_ERASE = "--config.model_kwargs.max_erase="
+_DECAY = "--config.model_kwargs.decay=head"
+_WRITES = "--config.model_kwargs.num_writes="
+_CELLS = "A cell also has the epochs and minutes of a run, averaged over seeds."
+
+SUITES = {
+  "paper": Suite(
+    "sequence accuracy in percent on ID/OD-easy/OD-hard",
+    paper.TASKS,
+    {model: Row(model) for model in paper.ACCURACY},
+    _papers_config,
+    _splits,
+    beside=_papers,
+    notes=("Several seeds are averaged.", _CELLS),
+  ),
+  "chomsky": Suite(
+    "token accuracy in percent, averaged over the lengths 41 to 500",
+    published.CHOMSKY_TASKS,
+    {name: Row(name) for name in ("nam_tm", "lsam", "nam")},
+    _protocol_config("chomsky"),
+    _score,
+    _text(published.CHOMSKY, "{:.1f}"),
+    notes=(
+      "Of several seeds, the best counts; their mean is in brackets.",
+      _CELLS,
+      f"Published: {published.CHOMSKY_SOURCE}. Not yet checked against the"
+      f" paper: {', '.join(published.CHOMSKY_UNCHECKED)}.",
+    ),
+  ),
+  "state_tracking": Suite(
+    "accuracy on 40 to 256 symbols, scaled so that guessing is 0",
+    (
+      *("parity", "cycle_navigation", "modular_arithmetic"),
+      *("bracket_arithmetic", "Z60", "S3", "S5"),
+    ),
+    {
+      "nam": Row("nam"),
+      "nam_pe1": Row("nam", (f"{_ERASE}1",)),
+      "nam_fading": Row("nam", (_DECAY,)),
+      "nam_2writes": Row("nam", (f"{_WRITES}2",)),
+      "nam_4writes": Row("nam", (f"{_WRITES}4",)),
+      "deltanet": Row("deltanet"),
+      "gated_deltanet": Row("gated_deltanet"),
+      "lstm": Row("lstm"),
+    },
+    _protocol_config("state_tracking"),
+    _scaled_score,
+    _text(published.STATE_TRACKING, "{:.3f}"),
+    notes=(
+      "`nam` erases with p_e up to 2, `nam_pe1` up to 1; `nam_fading` also has"
+      " a decay per head, and others have several writes per token.",
+      "Of several seeds, the best counts; their mean is in brackets.",
+      _CELLS,
+      f"Published: {published.STATE_TRACKING_SOURCE}.",
+    ),
+  ),
+  "recall": Suite(
+    f"accuracy in percent with {'/'.join(map(str, PAIRS))} pairs",
+    (
+      *(f"recall-{width}" for width in (16, 32, 64)),
+      *(f"repeated-{width}" for width in (16, 32, 64)),
+    ),
+    {
+      "softmax": Row("transformer"),
+      "linear": Row("linear"),
+      "nam_causal": Row("nam_causal"),
+      "nam": Row("nam"),
+      "gated_deltanet": Row("gated_deltanet"),
+    },
+    _recall_config,
+    _by_pairs,
+    flags=_recall_flags,
+    notes=(
+      "The number after the task is the width of the model; in `repeated`, keys"
+      " occur twice on average, and the last value counts. `nam_causal` only"
+      " adds to its memory.",
+      "Several seeds are averaged.",
+      _CELLS,
+    ),
+  ),
+}

@@ -1,0 +1,37 @@
+"""State tracking: 3 to 40 symbols, tested on 40 to 256.
+
+python train_algorithmic.py \\
+  --config=configs/algorithmic/state_tracking.py:parity,nam
+
+The protocol of Grazzi et al. 2024 (arXiv 2411.12537). The task is `parity`,
+`cycle_navigation`, `modular_arithmetic`, `bracket_arithmetic`, or a group, such
+as S3, S5, A5 or Z60, whose product so far is asked for at every element.
+"""
+
+from configs.algorithmic import base
+
+# Fields of the tasks; lengths count all symbols of an expression.
+FIELDS = {
+  "modular_arithmetic": {"published": True},
+  "bracket_arithmetic": {"products": True},
+}
+
+
+def get_config(arg: str = "parity,nam"):
+  """arg: "task", "task,model" or "task,model,preset"."""
+  task, _, rest = arg.partition(",")
+  fields = FIELDS.get(task, {})
+  if task[:1] in ("S", "A", "Z"):
+    task, fields = "group", {"group": task, "every": True}
+  config = base.get_config(
+    task, rest or "nam", epochs=10, protocol="state_tracking"
+  )
+  config.task_kwargs = fields
+  config.eval_batch_size = 128
+  if config.model in ("nam_tm", "nam_tm_nojump"):
+    config.model_kwargs.tape_length = 64
+    config.test_kwargs = {"tape_length": 512, "sharpen": 1.5}
+    config.sweep_kwargs = {"tape_length": 1024, "sharpen": 1.5}
+  if "max_len" in config.model_kwargs:
+    config.model_kwargs.max_len = 320
+  return config
