@@ -32,7 +32,8 @@ def clearest_tape(
   _, sown = experiment.test_model.apply(
     {"params": params}, sample.inputs, sample.mask, mutable="intermediates"
   )
-  heads = np.asarray(sown["intermediates"]["core"]["heads"][-1][0])
+  machine = sown["intermediates"]["core"]["second_machine"]
+  heads = np.asarray(machine["heads"][0][0])
   tape = np.abs(heads).max(axis=-1).mean(axis=(0, 1)).argmax()
   return heads[:, :, tape], [task.symbols[t] for t in sample.inputs[0]]
 
@@ -74,12 +75,12 @@ def draw_accuracy(axes: Axes, by_length: dict[int, float]) -> None:
   )
 
 
-def picture(run: Path, digits: int) -> Figure:
-  """The whole picture."""
-  config = json.loads((run / "config.json").read_text())
+def picture(folder: Path, digits: int) -> Figure:
+  """The whole picture of the run in a folder."""
+  config = json.loads((folder / "config.json").read_text())
   config = training.from_config_dict(config, run.AlgorithmicConfig)
-  experiment = run.make_experiment(config, str(run))
-  results = json.loads((run / "results.json").read_text())
+  experiment = run.make_experiment(config, str(folder))
+  results = json.loads((folder / "results.json").read_text())
   by_length = {
     int(d): accuracy["sequence_accuracy"]
     for d, accuracy in results["by_length"].items()
