@@ -75,7 +75,9 @@ def test_config_builds_a_model_of_similar_size(file, model):
   assert 100_000 < count(experiment) < 130_000
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+  "model", [*paper.PARAMETERS, "linear", "nam", "gated_deltanet2"]
+)
 def test_paper_preset_has_the_sizes_of_table_1(model):
   config = make("palin", f"{model},paper")
   experiment = run.make_experiment(config, "")
