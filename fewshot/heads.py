@@ -183,6 +183,30 @@ class NAM(nn.Module):
     return p_w, p_e
 
 
+class Fixed(nn.Module):
+  """NAM with the same gates for every support, so that nothing is trained.
+
+  Attributes:
+    erase: the erase probability; the write probability is 1.
+    accumulate: how the writes are combined; a name from `writes.WRITES`.
+  """
+
+  erase: float = 0.5
+  accumulate: str = "projection"
+
+  @nn.compact
+  def __call__(
+    self, base: Base, base_mask: BaseMask, support: Support, mask: SupportMask
+  ) -> Weights:
+    """Weights of all classes."""
+    ones = jnp.ones(mask.shape, support.dtype)
+    base, x = normalize.unit(base), normalize.unit(support)
+    write = writes.WRITES[self.accumulate]
+    rows = write(base, x, ones, self.erase * ones, mask)
+    c = base.shape[0]
+    return _unit_weights(rows[:c], base_mask, rows[c:])
+
+
 # Ridge of the regression of novel rows on base rows, which are correlated.
 _SPAN_RIDGE = 0.3
 
@@ -226,8 +250,19 @@ HEADS: dict[str, Callable[..., nn.Module]] = {
   "attention": AttentionGenerator,
   "prototypes": Prototypes,
   "nam": NAM,
+  "fixed": Fixed,
 }
-UNTUNED = ("cosine",)  # not trained in stage 2
+UNTUNED = ("cosine", "fixed")  # not trained in stage 2
+# Heads whose row of a class depends on the supports of that class alone.
+INDEPENDENT = ("cosine", "cosine_tuned", "attention", "prototypes")
+
+
+def mean_direction(features: Float[Array, "k d"]) -> Float[Array, " d"]:
+  """The mean of unit vectors: the row of a class without any erasing."""
+  mask = jnp.ones((1, len(features)), bool)
+  return writes.class_means(normalize.unit(jnp.asarray(features))[None], mask)[
+    0
+  ]
 
 
 def make_head(kind: str, **fields: Any) -> nn.Module:

@@ -22,6 +22,7 @@ from fewshot import (
   heads,
   network,
   pictures,
+  preprocess,
   stage1,
   stage2,
   table,
@@ -179,13 +180,17 @@ def _head_fields(config, label):
 
 
 def _save_classifier(experiment, base, head, label, folder):
-  config, base_train = experiment.config, experiment.dataset.base_train
+  config, dataset = experiment.config, experiment.dataset
+  base_train = dataset.base_train
+  shape = base_train.data.shape[1:]
+  how = preprocess.of_shape(shape, dataset.inverted)
   spec = {
     "backbone": {"name": config.backbone, **config.backbone_kwargs},
     "head": _head_fields(config, label),
-    "input_shape": list(base_train.data.shape[1:]),
+    "input_shape": list(shape),
     "names": list(base_train.names),
     "novel_bias": head.novel_bias,
+    "preprocess": how and dataclasses.asdict(how),
   }
   variables = {"params": base.params, **base.extra}
   folder.mkdir(parents=True, exist_ok=True)

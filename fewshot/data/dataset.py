@@ -76,6 +76,7 @@ class Dataset:
     base_test: the same again.
     val: other classes, for validation.
     test: novel classes, for testing.
+    inverted: whether dark and light of image files were exchanged.
   """
 
   name: str
@@ -84,6 +85,7 @@ class Dataset:
   base_test: Split
   val: Split
   test: Split
+  inverted: bool = False
 
   def __post_init__(self):
     first = self.base_train
@@ -111,7 +113,7 @@ class Dataset:
     return {
       field.name: getattr(self, field.name)
       for field in dataclasses.fields(self)
-      if field.name != "name"
+      if field.type is Split
     }
 
 

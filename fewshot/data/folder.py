@@ -16,14 +16,11 @@ import numpy as np
 
 from data_files import disk
 from data_files.errors import DataError
+from fewshot import preprocess
 from fewshot.data import checks, csv_rows, decoded, dividing
 from fewshot.data.dataset import Dataset
 
 _NAME = "folder"
-_SUFFIXES = (
-  *(".bmp", ".gif", ".jpg", ".jpeg", ".png"),
-  *(".ppm", ".tif", ".tiff", ".webp"),
-)
 _SPLITS = ("base", "val", "novel")
 _TABLE = "splits.csv"
 
@@ -158,11 +155,7 @@ def _at_random(
 def _images(
   name: str, folder: pathlib.Path, minimum: int
 ) -> list[pathlib.Path]:
-  found = sorted(
-    path
-    for path in folder.iterdir()
-    if path.suffix.lower() in _SUFFIXES and path.name[0] != "."
-  )
+  found = preprocess.image_files(folder)
   if len(found) < minimum:
     raise DataError(
       f"{folder}: class {name!r} has {len(found)} images but needs {minimum}"
