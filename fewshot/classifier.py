@@ -3,6 +3,7 @@
   classifier = FewShotClassifier.load("classifier.npz")  # or from_embeddings()
   classifier.add("zebra", "photos/zebra")  # a folder, files, arrays, vectors
   classifier.predict("unknown.jpg")  # ["zebra"]
+  classifier.calibrate()  # from now on, None answers "none of these"
   classifier.remove("zebra")
   classifier.save("mine.npz")
 
@@ -13,6 +14,7 @@ classifier.npz for every head; `from_embeddings` needs no training at all.
 """
 
 import copy
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,6 +34,7 @@ from fewshot import (
   preprocess,
   saved_classifier,
 )
+from fewshot import unknown as unknown_lib
 
 Embed = Callable[[Any], Any]
 _ROWS_AT_ONCE = 32
@@ -55,7 +58,9 @@ class FewShotClassifier:
         arguments of `make_backbone` and `make_head`, the backbone None if
         inputs are vectors; the `input_shape` of one input; the `names` of the
         base classes; the `novel_bias` of the logits; optionally `preprocess`,
-        a dict with the fields of `Preprocess`.
+        a dict with the fields of `Preprocess`, the `threshold` of scores below
+        which an input is none of the classes, and the `held_out_threshold`
+        that was found with classes held out of training.
       base_variables: variables of the `BaseNetwork`.
       head_params: parameters of the `EpisodeNetwork`; none as long as nothing
         is known of the vectors.
@@ -125,6 +130,17 @@ class FewShotClassifier:
   def __len__(self) -> int:
     return len(self.names)
 
+  @property
+  def threshold(self) -> float | None:
+    """Scores below it are none of the classes; None: there is always one."""
+    return self._spec.get("threshold")
+
+  @threshold.setter
+  def threshold(self, value: float | None) -> None:
+    if value is not None and not math.isfinite(value):
+      raise ValueError(f"the threshold must be a finite number, got {value}")
+    self._spec["threshold"] = value if value is None else float(value)
+
   def add(self, name: str, examples: Any) -> None:
     """Learns a class, or more examples of a class that was added.
 
@@ -172,30 +188,61 @@ class FewShotClassifier:
       self._spec["names"][self._place(old)] = new
 
   def predict(self, inputs: Any, top: int | None = None) -> list:
-    """The most likely class of each input.
+    """The most likely class of each input; None if it is none of them.
+
+    None is only answered with a `threshold`, which `calibrate` sets.
 
     Args:
       inputs: like the examples of `add`.
       top: with a number, so many pairs (name, probability) for each input, the
-        most likely first.
+        most likely first; none for an input that is none of the classes.
     """
-    names, probabilities = self.names, self.probabilities(inputs)
-    if top is None:
-      return [names[i] for i in probabilities.argmax(axis=1)]
-    if type(top) is not int or top < 1:
+    if top is not None and (type(top) is not int or top < 1):
       raise ValueError(f"top must be a positive integer, got {top!r}")
+    names, logits = self.names, self._logits(self._features(inputs))
+    least = -math.inf if self.threshold is None else self.threshold
+    is_known = logits.max(axis=1) / self._scale() >= least
+    if top is None:
+      best = zip(logits.argmax(axis=1), is_known, strict=True)
+      return [names[i] if known else None for i, known in best]
+    probabilities = _softmax(logits)
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
     return [
-      [(names[i], float(row[i])) for i in best]
-      for row, best in zip(probabilities, order, strict=True)
+      [(names[i], float(row[i])) for i in best if known]
+      for row, best, known in zip(probabilities, order, is_known, strict=True)
     ]
 
   def probabilities(self, inputs: Any) -> np.ndarray:
     """Probabilities [n, classes], in the order of `names`."""
-    logits = self._logits(self._features(inputs))
-    largest = logits.max(axis=1, keepdims=True)
-    shares = np.exp(logits - largest)
-    return shares / shares.sum(axis=1, keepdims=True)
+    return _softmax(self._logits(self._features(inputs)))
+
+  def calibrate(
+    self, unknown: Any = None, recall: float = unknown_lib.RECALL
+  ) -> unknown_lib.Calibration:
+    """Sets the threshold so that a share of known inputs is accepted.
+
+    Every example that was added is left out in turn and scored: with the
+    others of its class, as a known input, and without its class, as an unknown
+    one. Without classes of two examples, the threshold is the one that
+    training found with held-out classes, if there is one.
+
+    Args:
+      unknown: inputs that are none of the classes, to be scored instead of the
+        examples whose class was left out.
+      recall: share of known inputs to accept.
+    """
+    known, others = unknown_lib.leave_one_out(self._added, self._left_out)
+    self._table = None
+    source = "leave-one-out"
+    if unknown is not None:
+      logits = self._logits(self._features(unknown))
+      others, source = logits.max(axis=1) / self._scale(), "unknown inputs"
+    if len(known) and len(others):
+      found = unknown_lib.calibrate(known, others, recall, source)
+    else:
+      found = self._calibrated_in_training(recall)
+    self.threshold = found.threshold
+    return found
 
   def save(self, path: str | os.PathLike) -> None:
     """Writes one .npz file, completely or not at all."""
@@ -226,6 +273,29 @@ class FewShotClassifier:
         )
     return made
 
+  def _left_out(self, name, example, others):
+    """The scores of an example with the others of its class, and without."""
+    added = {**self._added, name: others}
+    if self._table is None or not self._table.put(name, others):
+      self._table = self._make_table(added)
+    logits = self._logits(example)[0] / self._scale()
+    self._table.put(name, self._added[name])
+    without = np.delete(logits, self.names.index(name))
+    return logits.max(), without.max(initial=-np.inf)
+
+  def _calibrated_in_training(self, recall):
+    threshold = self._spec.get("held_out_threshold")
+    if threshold is None or recall != unknown_lib.RECALL:
+      raise ValueError(
+        "calibrating needs a class with two or more examples, and another class"
+      )
+    return unknown_lib.Calibration(
+      threshold, recall, math.nan, math.nan, "held-out classes of the training"
+    )
+
+  def _scale(self):
+    return abs(float(self._head_params["scale"])) or 1.0
+
   def _make_preprocess(self):
     """As saved or, before there was such a setting, from the input's shape."""
     if "preprocess" in self._spec:
@@ -252,17 +322,17 @@ class FewShotClassifier:
     if not self.names:
       raise ValueError("there are no classes yet; add one first")
     if self._table is None:
-      self._table = class_table.ClassTable(
-        self._spec["head"]["kind"],
-        self._head,
-        self._head_params,
-        self._shown.copy(),
-        self._added,
-      )
+      self._table = self._make_table(self._added)
     logits = self._table.logits(features, tuple(self._added))
     logits[:, len(self._shown) :] += np.float32(self._spec["novel_bias"])
     is_added = np.ones(len(self._added), bool)
     return logits[:, np.concatenate([self._shown, is_added])]
+
+  def _make_table(self, added):
+    kind, shown = self._spec["head"]["kind"], self._shown.copy()
+    return class_table.ClassTable(
+      kind, self._head, self._head_params, shown, added
+    )
 
   def _features(self, inputs):
     """Features [n d] of whatever `add` and `predict` accept."""
@@ -313,6 +383,11 @@ class FewShotClassifier:
         "scale": jnp.asarray(network.SCALE),
       }
     return rows
+
+
+def _softmax(logits):
+  shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+  return shares / shares.sum(axis=1, keepdims=True)
 
 
 def _check_name(name):

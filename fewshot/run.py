@@ -114,7 +114,13 @@ def _run(experiment, train):
       )
       if training.is_main():
         folder = workdir / f"{label}-{shot}shot"
-        _save_classifier(experiment, base.best, trained[label], label, folder)
+        held_out = stage2.accuracies(
+          trained[label], features, drawn, shot, "val"
+        )
+        least = evaluate.means(held_out)["threshold"]
+        _save_classifier(
+          experiment, base.best, trained[label], label, folder, least
+        )
     tests[str(shot)] = _tested(config, trained, features, drawn, shot)
     for other in config.curve_shots:
       if shot == min(config.shots, key=lambda s: (abs(s - other), s)):
@@ -179,7 +185,7 @@ def _head_fields(config, label):
   return {name: value for name, value in fields if name != "calibrate"}
 
 
-def _save_classifier(experiment, base, head, label, folder):
+def _save_classifier(experiment, base, head, label, folder, threshold):
   config, dataset = experiment.config, experiment.dataset
   base_train = dataset.base_train
   shape = base_train.data.shape[1:]
@@ -191,6 +197,7 @@ def _save_classifier(experiment, base, head, label, folder):
     "names": list(base_train.names),
     "novel_bias": head.novel_bias,
     "preprocess": how and dataclasses.asdict(how),
+    "held_out_threshold": threshold,
   }
   variables = {"params": base.params, **base.extra}
   folder.mkdir(parents=True, exist_ok=True)

@@ -105,13 +105,14 @@ def check(
   shown: np.ndarray,
 ) -> None:
   """Raises if names, numbers, shapes or types do not fit together."""
-  bias = spec["novel_bias"]
   if len(set(names)) < len(names) or {type(n) for n in names} - {str}:
     raise ValueError("its names are not different texts")
   if shown.shape != (len(spec["names"]),):
     raise ValueError("it hides classes that it does not have")
-  if not isinstance(bias, float | int) or not math.isfinite(bias):
-    raise ValueError("its novel_bias is not a number")
+  _check_number(spec, "novel_bias")
+  for name in ("threshold", "held_out_threshold"):
+    if spec.get(name) is not None:
+      _check_number(spec, name)
   if not trees["head"] and not spec["names"] and not added:
     return  # nothing is known of the vectors yet
   base = trees["head"]["base"]
@@ -121,6 +122,11 @@ def check(
     wrong = rows.ndim != 2 or rows.shape[1] != base.shape[1]
     if wrong or not len(rows) or rows.dtype != np.float32:
       raise ValueError(f"features of a class are {disk.described(rows)}")
+
+
+def _check_number(spec, name):
+  if not isinstance(spec[name], float | int) or not math.isfinite(spec[name]):
+    raise ValueError(f"its {name} is not a number")
 
 
 def check_networks(

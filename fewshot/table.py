@@ -13,6 +13,8 @@ _COLUMNS = {
   "joint_novel": "joint novel",
   "harmonic": "harmonic",
   "novel_to_base": "novel→base",
+  "auroc": "AUROC",
+  "joint_auroc": "joint AUROC",
 }
 
 
@@ -27,7 +29,11 @@ def show(results: dict[str, Any]) -> str:
 def _table(shot, tested, data):
   rows = [[f"{shot}-shot, %", *_COLUMNS.values()]]
   for label, found in tested.items():
-    cells = [_percent(found["accuracy"][name], ".2f") for name in _COLUMNS]
+    accuracy = found["accuracy"]
+    cells = [
+      _percent(accuracy[name], ".2f") if name in accuracy else ""
+      for name in _COLUMNS
+    ]
     rows.append([label, *cells])
   if data == "mini-imagenet":
     for name, values in paper.ACCURACY.get(shot, {}).items():
