@@ -20,7 +20,11 @@ from nam_jax.training.fingerprint import Fingerprint
 DEFAULT = "configs/fewshot/glyphs.py"
 NAMES = {
   "heads": base.CHOICES,
-  "presets": ("cpu (default)", "paper (only cifar.py and mini_imagenet.py)"),
+  "presets": (
+    "cpu (default)",
+    "paper (only cifar.py and mini_imagenet.py)",
+    "long (only folder.py)",
+  ),
   "data": registry.SOURCES,
 }
 _FLAGS = {"data_dir": "folder with the data; glyphs need none"}
@@ -69,6 +73,10 @@ class FewShotConfig:
   # Episodes per test and per validation.
   num_episodes: int = 2000
   num_val_episodes: int = 500
+  # Whether ways, shots and queries shrink to what there is of the data.
+  adapt: bool = False
+  # Whether saved classifiers also know the classes of val and test.
+  learn_all: bool = False
   # Fields of `TrainConfig` for the two stages.
   stage1: dict[str, Any] = dataclasses.field(default_factory=dict)
   stage2: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -22,6 +22,7 @@ from fewshot import (
   heads,
   network,
   pictures,
+  plan,
   preprocess,
   stage1,
   stage2,
@@ -41,9 +42,12 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
   config, flags = config_lib.read(argv, usage)
   training.connect()
   experiment = make_experiment(config, flags.workdir, flags.data_dir)
+  if config.adapt and training.is_main():
+    print(plan.described(experiment.config, experiment.dataset), flush=True)
   results = run(experiment, train=not flags.test_only)
   if training.is_main():
     print(table.show(results))
+    print(f"the best classifier is {experiment.workdir / 'classifier.npz'}")
     print(script.ending(experiment.workdir, argv))
 
 
@@ -63,6 +67,8 @@ def make_experiment(
     data_dir = data_dir or None
     with files_read.recorded() as files:
       dataset = registry.load(config.data, data_dir, **config.data_kwargs)
+    if config.adapt:
+      config = plan.fitted(config, dataset)
     for split in ("val", "test"):
       size = config.test_size(config.most_shots(split))
       episodes.check(getattr(dataset, split), size, split)
@@ -105,22 +111,22 @@ def _run(experiment, train):
   drawn = {split: draw(experiment, split) for split in ("val", "test")}
   base = stage1.run(experiment, drawn["val"], train=train)
   features = stage1.features(experiment, base.best)
-  tests, curve = {}, {}
+  tests, curve, classifiers = {}, {}, {}
   for shot in config.shots:
     trained = {}
     for label in config.heads:
       trained[label] = stage2.run(
         experiment, features, drawn, label, shot, train=train
       )
+      held_out = evaluate.means(
+        stage2.accuracies(trained[label], features, drawn, shot, "val")
+      )
       if training.is_main():
-        folder = workdir / f"{label}-{shot}shot"
-        held_out = stage2.accuracies(
-          trained[label], features, drawn, shot, "val"
+        made = _classifier(
+          experiment, base.best, trained[label], label, held_out["threshold"]
         )
-        least = evaluate.means(held_out)["threshold"]
-        _save_classifier(
-          experiment, base.best, trained[label], label, folder, least
-        )
+        _save(made, workdir / f"{label}-{shot}shot")
+        classifiers[shot, held_out["both"]] = made
     tests[str(shot)] = _tested(config, trained, features, drawn, shot)
     for other in config.curve_shots:
       if shot == min(config.shots, key=lambda s: (abs(s - other), s)):
@@ -153,6 +159,7 @@ def _run(experiment, train):
     whole_files.write_json(workdir / "config.json", settings)
   training.write_results(workdir, results)
   if training.is_main():
+    _save(classifiers[max(classifiers)], workdir)
     pictures.save(workdir, results)
   return results
 
@@ -185,7 +192,7 @@ def _head_fields(config, label):
   return {name: value for name, value in fields if name != "calibrate"}
 
 
-def _save_classifier(experiment, base, head, label, folder, threshold):
+def _classifier(experiment, base, head, label, threshold):
   config, dataset = experiment.config, experiment.dataset
   base_train = dataset.base_train
   shape = base_train.data.shape[1:]
@@ -200,8 +207,30 @@ def _save_classifier(experiment, base, head, label, folder, threshold):
     "held_out_threshold": threshold,
   }
   variables = {"params": base.params, **base.extra}
-  folder.mkdir(parents=True, exist_ok=True)
   classifier = FewShotClassifier(spec, variables, head.params)
+  if config.learn_all:
+    _teach(classifier, dataset)
+  return classifier
+
+
+def _teach(classifier, dataset):
+  """Adds the classes that are not base classes.
+
+  If there are no others, the base classes become added ones, so that they
+  learn further examples and compare with classes that are added later.
+  """
+  splits = (dataset.val, dataset.test)
+  if dataset.has_stand_ins:
+    splits = (dataset.base_train,)
+    for name in classifier.names:
+      classifier.remove(name)
+  for split in splits:
+    for name, rows in zip(split.names, split.rows_by_class(), strict=True):
+      classifier.add(name, split.data[rows])
+
+
+def _save(classifier, folder):
+  folder.mkdir(parents=True, exist_ok=True)
   classifier.save(folder / "classifier.npz")
 
 

@@ -99,9 +99,9 @@ def calibrate(
   """The threshold with this recall on the scores of known inputs."""
   if not 0 < recall <= 1:
     raise ValueError(f"recall must lie in (0, 1], got {recall}")
-  known, unknown = (jnp.asarray(x, jnp.float32) for x in (known, unknown))
-  threshold = float(threshold_at(known, recall))
-  area = auroc(known, unknown, jnp.ones(len(unknown), bool))
+  known, unknown = (np.asarray(x, np.float32) for x in (known, unknown))
+  threshold = float(threshold_at(jnp.asarray(known), recall))
+  area = auroc(*map(jnp.asarray, (known, unknown, np.ones(len(unknown), bool))))
   return Calibration(
     threshold,
     float(np.mean(known >= threshold)),

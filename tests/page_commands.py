@@ -55,7 +55,7 @@ SOURCES = {
   "omniglot": ("num_val=2", "num_base_val=1", "num_base_test=1"),
   "mini-imagenet": ("image_size=8", "num_base_val=1", "num_base_test=2"),
   "cifar-fs": ("num_base_val=1",),
-  "folder": (),
+  "folder": ("image_size=8",),
   "features": ("num_base_val=1", "num_base_test=1"),
 }
 
@@ -154,6 +154,7 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "data_files.prepare": adding("--help"),
   "data_files.unpickle": list,
   "docs.picture": adding("--help"),
+  "fewshot.classify": list,
   "fewshot.inspect": adding("--image_size=8"),
   "lra_tasks.inspect": list,
   "lra_tasks.pathfinder_generator": adding("--count=4", "--output_dir=images"),

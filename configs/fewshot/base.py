@@ -5,7 +5,7 @@ given as `--config.<key>=<value>`, and a field of a stage's `TrainConfig` as
 `--config.stage1.<key>=<value>`. The argument of a config file,
 `file.py:heads,preset`, chooses the heads:
 
-  all         every head in `HEADS`; the default
+  all         every head in `HEADS`; the default, except for folder.py
   extensions  the tuned cosine classifier and NAM with each extension
   a,b,...     these heads, from either
 
@@ -49,19 +49,20 @@ _SGD = {
 
 
 def get_config(
-  arg: str, presets: dict[str, dict], **fields
+  arg: str, presets: dict[str, dict], default: str = "all", **fields
 ) -> ml_collections.ConfigDict:
   """A config with the heads and the preset that arg names.
 
   Args:
     arg: "heads,preset"; both may be left out.
     presets: preset -> fields.
+    default: the heads if arg names none.
     **fields: fields that the presets share.
   """
   names = [name for name in arg.split(",") if name]
   preset = next((name for name in names if name in presets), "cpu")
   chosen = {}
-  for name in [name for name in names if name not in presets] or ["all"]:
+  for name in [name for name in names if name not in presets] or [default]:
     if name not in CHOICES:
       raise ValueError(
         f"unknown head {name!r}; known: {', '.join(CHOICES)}; presets:"

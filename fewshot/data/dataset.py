@@ -77,6 +77,8 @@ class Dataset:
     val: other classes, for validation.
     test: novel classes, for testing.
     inverted: whether dark and light of image files were exchanged.
+    has_stand_ins: whether val and test hold turned images of base classes,
+      since there are too few classes to set some aside.
   """
 
   name: str
@@ -86,6 +88,7 @@ class Dataset:
   val: Split
   test: Split
   inverted: bool = False
+  has_stand_ins: bool = False
 
   def __post_init__(self):
     first = self.base_train
