@@ -252,17 +252,27 @@ class FewShotClassifier:
 
   @classmethod
   def load(
-    cls, path: str | os.PathLike, embed: Embed | None = None
+    cls,
+    path: str | os.PathLike,
+    embed: Embed | None = None,
+    allow_import: bool = False,
   ) -> "FewShotClassifier":
     """Reads what `save` wrote; raises `DataError` for anything else.
 
     Args:
       path: the file.
       embed: the function, if there was one, since it is not saved.
+      allow_import: whether the file may name a backbone that is not ours,
+        which is imported.
     """
     path = Path(path)
     with saved_classifier.refused(path):
       spec, trees, added = saved_classifier.read(path)
+      name = (spec["backbone"] or {}).get("name", "")
+      if backbones.is_foreign(name) and not allow_import:
+        raise ValueError(
+          f"it imports {name!r:.60}; if you trust it, pass allow_import=True"
+        )
       shown = np.array(spec.pop("shown", [True] * len(spec["names"])), bool)
       made = cls(spec, trees["base"], trees["head"], embed)
       made._added, made._shown = added, shown

@@ -226,6 +226,10 @@ def test_an_image_gets_no_advice_about_pickles(tmp_path):
     ({"input_shape": [20, 20]}, ""),
     ({"backbone": {"name": "conv", "widths": [4, 10**12]}}, ""),
     ({"head": {"kind": "nam", "hidden": 10**12}}, ""),
+    (
+      {"backbone": {"name": "tests.fewshot.test_backbones:Means"}},
+      "it imports 'tests.fewshot.test_backbones:Means'; if you trust it",
+    ),
     ({"novel_bias": None}, "its novel_bias is not a number"),
     ({"novel_bias": float("nan")}, "its novel_bias is not a number"),
     ({"added": ["other", "more"]}, "it has 2 names for 1 classes"),

