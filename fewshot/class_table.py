@@ -41,7 +41,7 @@ class ClassTable:
       shown: which base classes there are, bool [c].
       added: features [k d] of the other classes, by name.
     """
-    self._write = functools.partial(_write, head)
+    self._write = functools.partial(write, head)
     self._params = params
     self._shown = shown
     self._is_independent = kind in heads.INDEPENDENT
@@ -114,8 +114,22 @@ class ClassTable:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _write(head, params, shown, support, mask):
-  """Base rows, then a row for each class; hidden where it has no support."""
+def write(
+  head: nn.Module,
+  params: Mapping[str, Any],
+  shown: heads.BaseMask,
+  support: heads.Support,
+  mask: heads.SupportMask,
+) -> heads.Weights:
+  """Base rows, then a row for each class; hidden where it has no support.
+
+  Args:
+    head: from `heads.make_head`.
+    params: parameters of the `EpisodeNetwork`.
+    shown: which base classes there are.
+    support: features of the other classes.
+    mask: False where a class has fewer supports, or none.
+  """
   variables = {"params": params.get("head", {})}
   weights = head.apply(variables, params["base"], shown, support, mask)
   is_class = jnp.concatenate([shown, mask.any(axis=1)])

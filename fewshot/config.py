@@ -24,6 +24,8 @@ NAMES = {
     "cpu (default)",
     "paper (only cifar.py and mini_imagenet.py)",
     "long (only folder.py)",
+    "sessions (only mini_imagenet.py and omniglot.py)",
+    "claim (only glyphs.py, mini_imagenet.py and omniglot.py)",
   ),
   "data": registry.SOURCES,
 }
@@ -37,6 +39,28 @@ class StageConfig(training.TrainConfig):
   settings: dict[str, Any] = dataclasses.field(default_factory=dict)
   selection_metric: str = "novel"
   selection_mode: Literal["min", "max"] = "max"
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionConfig:
+  """New classes in sessions; see `sessions`. No sessions: none."""
+
+  num_sessions: int = 0
+  num_way: int = 5
+  num_shot: int = 5
+  # Queries of each new class, at most.
+  num_query: int = 100
+  # Random orders of the classes.
+  num_rounds: int = 10
+
+  def __post_init__(self):
+    least = {"num_sessions": 0, "num_way": 1, "num_shot": 1}
+    least |= {"num_query": 1, "num_rounds": 1}
+    for name, value in least.items():
+      if getattr(self, name) < value:
+        raise training.UserError(
+          f"sessions.{name}={getattr(self, name)} must be at least {value}"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +97,10 @@ class FewShotConfig:
   # Episodes per test and per validation.
   num_episodes: int = 2000
   num_val_episodes: int = 500
+  # Sessions with new classes after the test.
+  sessions: SessionConfig = SessionConfig()
+  # Head that the others are compared with; "": the tuned cosine classifier.
+  compare_with: str = ""
   # Whether ways, shots and queries shrink to what there is of the data.
   adapt: bool = False
   # Whether saved classifiers also know the classes of val and test.
@@ -95,6 +123,15 @@ class FewShotConfig:
     settings = {name: getattr(self, name) for name in names}
     settings |= {"head": self.heads[label], "num_shot": num_shot}
     return self._stage("stage2", settings)
+
+  def compared_with(self) -> str | None:
+    """The head that the others are compared with, if there is one."""
+    if self.compare_with:
+      return self.compare_with
+    for label, entry in self.heads.items():
+      if entry["kind"] == "cosine_tuned" and not entry.get("calibrate"):
+        return label
+    return None
 
   def most_shots(self, split: str) -> int:
     """Supports per class in the episodes of "val" or "test"."""

@@ -24,6 +24,7 @@ from fewshot import (
   pictures,
   plan,
   preprocess,
+  sessions,
   stage1,
   stage2,
   table,
@@ -32,7 +33,7 @@ from fewshot import config as config_lib
 from fewshot.classifier import FewShotClassifier
 from fewshot.config import Experiment, FewShotConfig
 from fewshot.data import registry
-from nam_jax import training
+from nam_jax import spelling, training
 from nam_jax.training import fingerprint, run_dir, whole_files
 from nam_jax.training.config import FINGERPRINT
 
@@ -74,6 +75,12 @@ def make_experiment(
       episodes.check(getattr(dataset, split), size, split)
     size = config.train_size(max(config.shots))
     episodes.check(dataset.base_train, size, "base_train")
+    if config.sessions.num_sessions:
+      sessions.check(config.sessions, dataset.test)
+    if config.compare_with and config.compare_with not in config.heads:
+      raise ValueError(
+        spelling.unknown("head", config.compare_with, config.heads)
+      )
     num_base = len(dataset.base_train.names)
     if num_base <= config.num_way:
       raise ValueError(
@@ -111,7 +118,7 @@ def _run(experiment, train):
   drawn = {split: draw(experiment, split) for split in ("val", "test")}
   base = stage1.run(experiment, drawn["val"], train=train)
   features = stage1.features(experiment, base.best)
-  tests, curve, classifiers = {}, {}, {}
+  tests, curve, classifiers, arrived = {}, {}, {}, {}
   for shot in config.shots:
     trained = {}
     for label in config.heads:
@@ -128,6 +135,8 @@ def _run(experiment, train):
         _save(made, workdir / f"{label}-{shot}shot")
         classifiers[shot, held_out["both"]] = made
     tests[str(shot)] = _tested(config, trained, features, drawn, shot)
+    if config.sessions.num_sessions and shot == max(config.shots):
+      arrived = _arrived(experiment, trained, features)
     for other in config.curve_shots:
       if shot == min(config.shots, key=lambda s: (abs(s - other), s)):
         curve[str(other)] = {
@@ -153,6 +162,8 @@ def _run(experiment, train):
     "shots": tests,
     "curve": dict(sorted(curve.items(), key=lambda item: int(item[0]))),
   }
+  if arrived:
+    results["sessions"] = arrived
   if training.is_main():
     settings = dataclasses.asdict(config)
     settings[FINGERPRINT] = experiment.fingerprint
@@ -234,20 +245,29 @@ def _save(classifier, folder):
   classifier.save(folder / "classifier.npz")
 
 
+def _arrived(experiment, trained, features):
+  """Results of the sessions, for all heads."""
+  config, dataset = experiment.config, experiment.dataset
+  rounds = sessions.draw(config.sessions, dataset.test, config.seed)
+  found = {
+    label: sessions.measure(
+      config.sessions, head, features, dataset.base_test, rounds
+    )
+    for label, head in trained.items()
+  }
+  return sessions.results(config.sessions, found, config.compared_with())
+
+
 def _tested(config, trained, features, drawn, shot):
-  """Test results of all heads, compared with the tuned cosine classifier."""
+  """Test results of all heads, compared with one of them."""
   found = {
     label: stage2.accuracies(head, features, drawn, shot)
     for label, head in trained.items()
   }
-  tuned = [
-    label
-    for label, entry in config.heads.items()
-    if entry["kind"] == "cosine_tuned" and not entry.get("calibrate")
-  ]
   tested = {}
   for label, head in trained.items():
-    other = tuned[0] if tuned and tuned[0] != label else None
+    other = config.compared_with()
+    other = other if other != label else None
     ours, theirs = found[label], found.get(other)
     tested[label] = {
       "accuracy": evaluate.summary(ours),

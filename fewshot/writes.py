@@ -104,7 +104,12 @@ WRITES = {
 
 def class_means(x: Support, mask: Mask) -> Float[Array, "n d"]:
   """The mean support of each class."""
-  return _averaged(x, _shares(jnp.ones(mask.shape, x.dtype), mask))
+  return novel_rows(x, jnp.ones(mask.shape, x.dtype), mask)
+
+
+def novel_rows(x: Support, p_w: Gate, mask: Mask) -> Float[Array, "n d"]:
+  """Supports of each class times p_w / K: what is written to its row."""
+  return _averaged(x, _shares(p_w, mask))
 
 
 def remove_span(rows: Rows, base: Base, ridge: float) -> Rows:

@@ -146,6 +146,7 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "algorithmic_table.py": adding(
     "--tasks=palin", "--models=nam_tm", "--seeds=0", "--jobs=1"
   ),
+  "fewshot_table.py": adding("--tasks=glyphs", "--seeds=0", "--jobs=1"),
   "lra_table.py": adding("--tasks=text", "--attentions=nam", "--jobs=1"),
   "algorithmic.show": list,
   "benchmarks": adding("--quick", "--groups=streaming"),

@@ -139,7 +139,9 @@ def test_argument_names_heads_and_a_preset(arg, heads):
 def test_unknown_head_or_preset_lists_the_known_ones():
   with pytest.raises(ValueError, match="unknown head 'namm'; known: all"):
     glyphs.get_config("namm")
-  with pytest.raises(ValueError, match=r"'paper'; known: .*; presets: cpu$"):
+  with pytest.raises(
+    ValueError, match=r"'paper'; known: .*; presets: cpu, claim$"
+  ):
     glyphs.get_config("nam,paper")
 
 

@@ -10,7 +10,8 @@ given as `--config.<key>=<value>`, and a field of a stage's `TrainConfig` as
   a,b,...     these heads, from either
 
 and the preset: `cpu`, the default, for two cores, or, if a config has it,
-`paper`, the paper's sizes, for a GPU.
+`paper`, the paper's sizes, for a GPU, `sessions`, for classes that arrive in
+sessions, or `claim`, which compares the heads `attention` and `nam_attention`.
 """
 
 import ml_collections
@@ -32,6 +33,7 @@ EXTENSIONS = {
   "nam_calibrated": {"kind": "nam", "calibrate": True},
   "nam_two_sided": {"kind": "nam", "two_sided": True},
   "nam_reads": {"kind": "nam", "gates_see_reads": True},
+  "nam_attention": {"kind": "nam", "generator": True},
 }
 
 # What an argument may name -> the heads it stands for.
@@ -69,7 +71,8 @@ def get_config(
         f" {', '.join(presets)}"
       )
     chosen |= CHOICES[name]
-  settings = {"seed": 0, "data_kwargs": {}, "backbone_kwargs": {}}
+  nested = ("data_kwargs", "backbone_kwargs", "sessions")
+  settings = {"seed": 0, **{name: {} for name in nested}}
   return ml_collections.ConfigDict(
     {**settings, "heads": chosen, **fields, **presets[preset]}
   )
@@ -97,6 +100,29 @@ def conv32(num_steps: int, eval_every: int) -> dict:
     "num_val_episodes": 500,
     "stage1": stage(num_steps, 64, eval_every),
     "stage2": stage(1000, 8, 250, learning_rate=0.01),
+  }
+
+
+# Preset sessions: tests with five shots.
+SESSIONS = {"shots": (5,), "curve_shots": ()}
+
+
+def claim(fields: dict) -> dict:
+  """Preset claim: the paper's comparison of `nam_attention` and `attention`.
+
+  Both have the attention generator beneath. Heads are selected by Both, and
+  tested with five shots in 2,000 episodes.
+
+  Args:
+    fields: of the preset for the same data.
+  """
+  return {
+    **fields,
+    "shots": (5,),
+    "curve_shots": (),
+    "num_episodes": 2000,
+    "compare_with": "attention",
+    "stage2": {**fields["stage2"], "selection_metric": "both"},
   }
 
 

@@ -95,7 +95,7 @@ def load(
     splits = _held_out(base, [num_base_val, num_base_test], seed)
     has_stand_ins = not others
     if has_stand_ins:
-      others = [_turned(base, quarters) for quarters in (1, 2)]
+      others = [dividing.turned(base, quarters) for quarters in (1, 2)]
     return Dataset(_NAME, *splits, *others, has_stand_ins=has_stand_ins)
 
 
@@ -107,11 +107,6 @@ def _held_out(base: Split, sizes: list[int | None], seed: int) -> list[Split]:
   usual = max(1, min(5, smallest // 5))
   sizes = [usual if size is None else size for size in sizes]
   return dividing.hold_out_splits(base, sizes, seed)
-
-
-def _turned(split: Split, quarters: int) -> Split:
-  names = tuple(f"{name}, turned {90 * quarters}" for name in split.names)
-  return Split(np.rot90(split.data, quarters, (1, 2)), split.labels, names)
 
 
 def _find_classes(

@@ -140,7 +140,7 @@ def test_texts_are_classified_by_their_embeddings():
 
 def test_nothing_is_compiled_anew_for_the_next_class():
   classifier = FewShotClassifier.from_embeddings()
-  programs = (class_table._write, class_table._set, class_table._logits)
+  programs = (class_table.write, class_table._set, class_table._logits)
   for number in range(8):
     classifier.add(str(number), vectors(number, 3 + number % 2, d=24))
     classifier.predict(vectors(number, 1, d=24))
