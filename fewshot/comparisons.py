@@ -113,8 +113,8 @@ def _sessions_note(results: dict[str, Any]) -> str:
 _CLAIM_HEADER = ("data", "cosine", "NAM", "NAM - cosine", "of each seed")
 _CLAIM_NOTE = (
   "Both in percent, 5 shots, 2,000 episodes of each seed. The attention"
-  " generator is beneath both heads, which are selected by Both. Differences are"
-  " paired, with 95% intervals over the episodes."
+  " generator is beneath both heads, which are selected by Both. Differences"
+  " are paired, with 95% intervals over the episodes."
 )
 
 

@@ -64,6 +64,32 @@ class SessionConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class RecipeConfig:
+  """How stage 1 may train better features; see `recipe`. 0 is off."""
+
+  # Share of each label that goes to all classes.
+  label_smoothing: float = 0.0
+  # Parameter of the Beta distribution of mixup.
+  mixup: float = 0.0
+  # Weight of a second task: by how many quarters an image is turned.
+  rotation: float = 0.0
+  # Decay of an exponential average of the weights, which is what is used.
+  ema: float = 0.0
+
+  def __post_init__(self):
+    for name in ("label_smoothing", "ema"):
+      if not 0 <= getattr(self, name) < 1:
+        raise training.UserError(
+          f"recipe.{name}={getattr(self, name)} must lie in [0, 1)"
+        )
+    for name in ("mixup", "rotation"):
+      if getattr(self, name) < 0:
+        raise training.UserError(
+          f"recipe.{name}={getattr(self, name)} must not be negative"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class FewShotConfig:
   """Two stages of training, and the episodes to test on."""
 
@@ -78,6 +104,8 @@ class FewShotConfig:
   # Augmentation of training images: random shifts in pixels, reflections.
   pad: int = 0
   flip: bool = False
+  # More ways to better features in stage 1.
+  recipe: RecipeConfig = RecipeConfig()
   # Name in the results -> {"kind": a name from fewshot/heads.py, its fields,
   # "calibrate": True to fit a bias of novel logits on the validation classes}.
   heads: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
@@ -114,7 +142,10 @@ class FewShotConfig:
     names = ("data", "data_kwargs", "backbone", "backbone_kwargs", "pad")
     names += ("flip", "num_way", "num_query", "num_base_query")
     names += ("num_val_episodes",)
-    return self._stage("stage1", {name: getattr(self, name) for name in names})
+    settings = {name: getattr(self, name) for name in names}
+    if self.recipe != RecipeConfig():  # older runs have no such setting
+      settings["recipe"] = dataclasses.asdict(self.recipe)
+    return self._stage("stage1", settings)
 
   def make_stage2(self, label: str, num_shot: int) -> StageConfig:
     """How one head is trained for one number of supports."""

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, UInt8
 from nam_jax.ops import normalize
 from nam_jax.training import row_order
 
-Inputs = UInt8[Array, "b h w c"] | Float[Array, "b d"]
+Inputs = UInt8[Array, "b h w c"] | Float[Array, "b ..."]
 
 SCALE = 10.0  # initial factor of the cosines
 

@@ -77,6 +77,8 @@ def make_experiment(
     episodes.check(dataset.base_train, size, "base_train")
     if config.sessions.num_sessions:
       sessions.check(config.sessions, dataset.test)
+    if config.recipe.rotation and dataset.test.data.ndim != 4:
+      raise ValueError("recipe.rotation turns images, but these are features")
     if config.compare_with and config.compare_with not in config.heads:
       raise ValueError(
         spelling.unknown("head", config.compare_with, config.heads)

@@ -71,7 +71,7 @@ def get_config(
         f" {', '.join(presets)}"
       )
     chosen |= CHOICES[name]
-  nested = ("data_kwargs", "backbone_kwargs", "sessions")
+  nested = ("data_kwargs", "backbone_kwargs", "recipe", "sessions")
   settings = {"seed": 0, **{name: {} for name in nested}}
   return ml_collections.ConfigDict(
     {**settings, "heads": chosen, **fields, **presets[preset]}
