@@ -54,7 +54,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
       cell: [results for run in found if (results := run.results())]
       for cell, found in runs.items()
     }
-    if not any(finished.values()):
+    if options.show and not any(finished.values()):
       raise UserError(f"{options.folder} holds none of these runs")
     for name, (rows, differs) in _tables(options, finished).items():
       print(name, tables.as_text(rows, options.markdown), sep="\n", end="\n\n")

@@ -75,8 +75,10 @@ def test_every_run_has_its_preset(tmp_path, monkeypatch):
   monkeypatch.setattr(
     comparisons.tables, "complete", lambda _, runs, __: made.extend(runs) or 1
   )
+  arguments = [f"--folder={tmp_path}", "--data_dir=there"]
+  assert comparisons.main(arguments) == 1
   with pytest.raises(SystemExit):
-    comparisons.main([f"--folder={tmp_path}", "--data_dir=there"])
+    comparisons.main([*arguments, "--show"])
   configs = [run.arguments[0].rpartition("/")[2] for run in made]
   sessions = "cosine,cosine_tuned,nam,nam_projection,sessions,cpu"
   assert configs == [
