@@ -23,7 +23,7 @@ def get_config(arg: str = "all"):
       "sessions": {
         **_CPU,
         **base.SESSIONS,
-        "sessions": {"num_sessions": 131, "num_rounds": 3},
+        "sessions": {"num_sessions": 131, "num_query": 5, "num_rounds": 3},
       },
     },
     data="omniglot",
