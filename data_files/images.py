@@ -49,7 +49,9 @@ def encoded(pixels: np.ndarray) -> bytes:
   return stream.getvalue()
 
 
-def square(where: str, data: bytes, side: int, mode: str = "RGB") -> np.ndarray:
+def square(
+  where: str, data: bytes, side: int, mode: str = "RGB", invert: bool = False
+) -> np.ndarray:
   """The middle square of an image, resized.
 
   Args:
@@ -57,20 +59,35 @@ def square(where: str, data: bytes, side: int, mode: str = "RGB") -> np.ndarray:
     data: a JPEG, PNG, WebP, GIF, BMP, TIFF or PPM file.
     side: the result's side; shrinking averages the pixels covered.
     mode: "RGB" or "L".
+    invert: whether to exchange dark and light first.
 
   Returns:
     uint8 [side side 3], or [side side 1].
   """
   with _opened(where, data, _FORMATS) as image:
-    from PIL import ImageOps
+    return _squared(image, side, mode, invert)
 
-    if image.mode not in _PLAIN_MODES:
-      raise ValueError(f"more than 8 bits per channel (mode {image.mode})")
-    image = ImageOps.exif_transpose(image)
-    if image.mode in ("P", "PA"):
-      image = image.convert("RGBA")
-    pixels = np.asarray(_resized(image.convert(mode), side))
-  return pixels.reshape(side, side, -1)
+
+def square_of(
+  where: str, image: Any, side: int, mode: str = "RGB", invert: bool = False
+) -> np.ndarray:
+  """The same for a PIL image."""
+  with _one_line(where, "readable"):
+    return _squared(image, side, mode, invert)
+
+
+def _squared(image: Any, side: int, mode: str, invert: bool) -> np.ndarray:
+  from PIL import ImageOps
+
+  if image.mode not in _PLAIN_MODES:
+    raise ValueError(f"more than 8 bits per channel (mode {image.mode})")
+  image = ImageOps.exif_transpose(image)
+  if image.mode in ("P", "PA"):
+    image = image.convert("RGBA")
+  image = image.convert(mode)
+  if invert:
+    image = ImageOps.invert(image)
+  return np.asarray(_resized(image, side)).reshape(side, side, -1)
 
 
 def resized(pixels: np.ndarray, side: int) -> np.ndarray:
@@ -144,11 +161,9 @@ def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
   Only the header has been read then, and its size is within the limit.
   """
   kind = formats[0] if len(formats) == 1 else "readable"
-  try:
+  with _one_line(where, kind):
     from PIL import Image
-  except ImportError as error:
-    raise DataError(f"{where}: needs the package pillow") from error
-  try:
+
     if data.startswith(_PNG):
       # Decoding ignores the checksums of the pixels.
       with Image.open(io.BytesIO(data), formats=("PNG",)) as image:
@@ -158,6 +173,17 @@ def _opened(where: str, data: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
         left = limit.Allowance(len(data))
         left.take(_BYTES_PER_PIXEL * math.prod(image.size))
       yield image
+
+
+@contextlib.contextmanager
+def _one_line(where: str, kind: str) -> Iterator[None]:
+  """Turns whatever Pillow raises into DataError."""
+  try:
+    from PIL import Image
+  except ImportError as error:
+    raise DataError(f"{where}: needs the package pillow") from error
+  try:
+    yield
   except (
     OSError,
     EOFError,

@@ -1,9 +1,13 @@
 """Feature extractors for few-shot learning: images to feature vectors.
 
 The networks of Gidaris & Komodakis (2018). None ends in a ReLU, so features and
-the weights of a cosine classifier may be negative.
+the weights of a cosine classifier may be negative. Any other Flax module can be
+named as "package.module:Class"; it is called as module(x, train=...) and
+returns features [b d].
 """
 
+import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -124,13 +128,35 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
 
 
 def make_backbone(name: str, **fields: Any) -> nn.Module:
-  """The backbone with this name; lists, as in JSON, become tuples."""
-  if name not in BACKBONES:
+  """The backbone with this name; lists, as in JSON, become tuples.
+
+  A name with a colon is imported, so it must come from someone you trust.
+  """
+  make = _imported(name) if is_foreign(name) else BACKBONES.get(name)
+  if make is None:
     raise ValueError(spelling.unknown("backbone", name, BACKBONES))
-  known = options.arguments(BACKBONES[name])
+  known = options.arguments(make)
   options.check(f"field of {name}", fields, known, "backbone_kwargs.")
   fields = {
     field: tuple(value) if isinstance(value, list) else value
     for field, value in fields.items()
   }
-  return BACKBONES[name](**fields)
+  return make(**fields)
+
+
+def is_foreign(name: str) -> bool:
+  """Whether a backbone is someone else's, "package.module:Class"."""
+  return ":" in name
+
+
+def _imported(name):
+  module, _, attribute = name.partition(":")
+  try:
+    found = getattr(importlib.import_module(module), attribute)
+  except (ImportError, AttributeError, ValueError) as error:
+    raise ValueError(f"backbone {name!r:.80}: {error}") from error
+  if not isinstance(found, type) or not issubclass(found, nn.Module):
+    raise ValueError(f"backbone {name!r:.80} is not a Flax module")
+  if "train" not in inspect.signature(found.__call__).parameters:
+    raise ValueError(f"backbone {name!r:.80} has no argument train")
+  return found

@@ -20,7 +20,13 @@ from nam_jax.training.fingerprint import Fingerprint
 DEFAULT = "configs/fewshot/glyphs.py"
 NAMES = {
   "heads": base.CHOICES,
-  "presets": ("cpu (default)", "paper (only cifar.py and mini_imagenet.py)"),
+  "presets": (
+    "cpu (default)",
+    "paper (only cifar.py and mini_imagenet.py)",
+    "long (only folder.py)",
+    "sessions (only mini_imagenet.py and omniglot.py)",
+    "claim (only glyphs.py, mini_imagenet.py and omniglot.py)",
+  ),
   "data": registry.SOURCES,
 }
 _FLAGS = {"data_dir": "folder with the data; glyphs need none"}
@@ -33,6 +39,54 @@ class StageConfig(training.TrainConfig):
   settings: dict[str, Any] = dataclasses.field(default_factory=dict)
   selection_metric: str = "novel"
   selection_mode: Literal["min", "max"] = "max"
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionConfig:
+  """New classes in sessions; see `sessions`. No sessions: none."""
+
+  num_sessions: int = 0
+  num_way: int = 5
+  num_shot: int = 5
+  # Queries of each new class, at most.
+  num_query: int = 100
+  # Random orders of the classes.
+  num_rounds: int = 10
+
+  def __post_init__(self):
+    least = {"num_sessions": 0, "num_way": 1, "num_shot": 1}
+    least |= {"num_query": 1, "num_rounds": 1}
+    for name, value in least.items():
+      if getattr(self, name) < value:
+        raise training.UserError(
+          f"sessions.{name}={getattr(self, name)} must be at least {value}"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class RecipeConfig:
+  """How stage 1 may train better features; see `recipe`. 0 is off."""
+
+  # Share of each label that goes to all classes.
+  label_smoothing: float = 0.0
+  # Parameter of the Beta distribution of mixup.
+  mixup: float = 0.0
+  # Weight of a second task: by how many quarters an image is turned.
+  rotation: float = 0.0
+  # Decay of an exponential average of the weights, which is what is used.
+  ema: float = 0.0
+
+  def __post_init__(self):
+    for name in ("label_smoothing", "ema"):
+      if not 0 <= getattr(self, name) < 1:
+        raise training.UserError(
+          f"recipe.{name}={getattr(self, name)} must lie in [0, 1)"
+        )
+    for name in ("mixup", "rotation"):
+      if getattr(self, name) < 0:
+        raise training.UserError(
+          f"recipe.{name}={getattr(self, name)} must not be negative"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +104,8 @@ class FewShotConfig:
   # Augmentation of training images: random shifts in pixels, reflections.
   pad: int = 0
   flip: bool = False
+  # More ways to better features in stage 1.
+  recipe: RecipeConfig = RecipeConfig()
   # Name in the results -> {"kind": a name from fewshot/heads.py, its fields,
   # "calibrate": True to fit a bias of novel logits on the validation classes}.
   heads: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
@@ -69,6 +125,14 @@ class FewShotConfig:
   # Episodes per test and per validation.
   num_episodes: int = 2000
   num_val_episodes: int = 500
+  # Sessions with new classes after the test.
+  sessions: SessionConfig = SessionConfig()
+  # Head that the others are compared with; "": the tuned cosine classifier.
+  compare_with: str = ""
+  # Whether ways, shots and queries shrink to what there is of the data.
+  adapt: bool = False
+  # Whether saved classifiers also know the classes of val and test.
+  learn_all: bool = False
   # Fields of `TrainConfig` for the two stages.
   stage1: dict[str, Any] = dataclasses.field(default_factory=dict)
   stage2: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -78,7 +142,10 @@ class FewShotConfig:
     names = ("data", "data_kwargs", "backbone", "backbone_kwargs", "pad")
     names += ("flip", "num_way", "num_query", "num_base_query")
     names += ("num_val_episodes",)
-    return self._stage("stage1", {name: getattr(self, name) for name in names})
+    settings = {name: getattr(self, name) for name in names}
+    if self.recipe != RecipeConfig():  # older runs have no such setting
+      settings["recipe"] = dataclasses.asdict(self.recipe)
+    return self._stage("stage1", settings)
 
   def make_stage2(self, label: str, num_shot: int) -> StageConfig:
     """How one head is trained for one number of supports."""
@@ -87,6 +154,15 @@ class FewShotConfig:
     settings = {name: getattr(self, name) for name in names}
     settings |= {"head": self.heads[label], "num_shot": num_shot}
     return self._stage("stage2", settings)
+
+  def compared_with(self) -> str | None:
+    """The head that the others are compared with, if there is one."""
+    if self.compare_with:
+      return self.compare_with
+    for label, entry in self.heads.items():
+      if entry["kind"] == "cosine_tuned" and not entry.get("calibrate"):
+        return label
+    return None
 
   def most_shots(self, split: str) -> int:
     """Supports per class in the episodes of "val" or "test"."""

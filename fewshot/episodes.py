@@ -56,6 +56,7 @@ def check(split: Split, size: Size, what: str) -> None:
   if len(split.names) < size.num_way:
     raise DataError(
       f"{what} has {len(split.names)} classes; episodes need {size.num_way}"
+      " (--config.num_way)"
     )
   need, counts = size.num_shot + size.num_query, split.counts()
   if counts.min() < need:
@@ -63,6 +64,7 @@ def check(split: Split, size: Size, what: str) -> None:
     raise DataError(
       f"{what}: class {name!r:.60} has {count} images; an episode of"
       f" {size.num_shot} shots and {size.num_query} queries needs {need}"
+      " (--config.shots, --config.num_query)"
     )
 
 

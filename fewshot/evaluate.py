@@ -7,9 +7,14 @@
   harmonic       harmonic mean of the two joint accuracies
   novel_to_base  novel queries that are answered with a base class
   base_to_novel  base queries that are answered with a novel class
+  auroc, accuracy95, joint_auroc, joint_accuracy95
+                 telling known queries from those of unknown classes: see
+                 `unknown`
 
-All are computed per episode. Intervals are 95%: 1.96 standard errors over the
-episodes. The interval of a difference between two heads is that of the paired
+The unknown queries of an episode are those of the episode before it whose
+classes are not among its own; metrics without any are left out. All are
+computed per episode. Intervals are 95%: 1.96 standard errors over the episodes.
+The interval of a difference between two heads is that of the paired
 differences.
 """
 
@@ -21,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
+from fewshot import unknown
 from fewshot.episodes import Episodes
 from fewshot.heads import EpisodeNetwork
 
@@ -96,17 +102,22 @@ def evaluate(
   metrics = _evaluate(
     network, params, novel, base, episodes, num_shot, novel_bias
   )
-  return {
-    name: np.asarray(values, np.float64) for name, values in metrics.items()
-  }
+  values = {name: np.asarray(v, np.float64) for name, v in metrics.items()}
+  return {name: v for name, v in values.items() if not np.isnan(v).all()}
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _evaluate(network, params, novel, base, episodes, num_shot, novel_bias):
-  def one(episode):
+  def one(episode_and_before):
+    episode, before = episode_and_before
     n, q = episode.query.shape
+    strange = before.query.reshape(-1)
     query = jnp.concatenate(
-      [novel[episode.query.reshape(-1)], base[episode.base_query]]
+      [
+        novel[episode.query.reshape(-1)],
+        base[episode.base_query],
+        novel[strange],
+      ]
     )
     is_used = jnp.arange(episode.support.shape[1]) < num_shot
     mask = jnp.broadcast_to(is_used[None], episode.support.shape)
@@ -116,13 +127,20 @@ def _evaluate(network, params, novel, base, episodes, num_shot, novel_bias):
     )
     is_novel = jnp.arange(logits.shape[1]) >= logits.shape[1] - n
     logits += jnp.where(is_novel, novel_bias, 0.0)[None]
-    return episode_metrics(
-      logits[: n * q].reshape(n, q, -1), logits[n * q :], episode.base_label
+    ends = (n * q, len(query) - len(strange))
+    of_novel, of_base, of_unknown = jnp.split(logits, ends)
+    known = (of_novel.reshape(n, q, -1), of_base, episode.base_label)
+    is_other = (before.classes[:, None] != episode.classes[None]).all(1)
+    refused = unknown.episode_metrics(
+      *known, of_unknown, jnp.repeat(is_other, q)
     )
+    refused["threshold"] /= jnp.abs(params["scale"])
+    return episode_metrics(*known) | refused
 
   on_cpu = jax.default_backend() == "cpu"
   batch_size = _ON_CPU if on_cpu else _ELSEWHERE
-  return jax.lax.map(one, episodes, batch_size=batch_size)
+  before = jax.tree.map(lambda x: jnp.roll(x, 1, axis=0), episodes)
+  return jax.lax.map(one, (episodes, before), batch_size=batch_size)
 
 
 def calibrate(measure: Callable[[float], Accuracies], scale: float) -> float:
@@ -138,7 +156,7 @@ def calibrate(measure: Callable[[float], Accuracies], scale: float) -> float:
 
 def means(accuracies: Accuracies) -> dict[str, float]:
   """The mean of each metric over the episodes."""
-  return {name: float(values.mean()) for name, values in accuracies.items()}
+  return {name: float(np.nanmean(x)) for name, x in accuracies.items()}
 
 
 def summary(accuracies: Accuracies) -> dict[str, dict[str, float]]:
@@ -152,6 +170,7 @@ def paired(ours: Accuracies, theirs: Accuracies) -> dict[str, dict[str, float]]:
 
 
 def _interval(values):
+  values = values[~np.isnan(values)]
   return {
     "mean": float(values.mean()),
     "ci95": float(1.96 * values.std() / np.sqrt(len(values))),

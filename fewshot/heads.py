@@ -81,33 +81,37 @@ def _near_identity(key, shape, dtype=jnp.float32):
   return jnp.eye(*shape, dtype=dtype) + noise
 
 
-class AttentionGenerator(nn.Module):
-  """Class means, and base weights that a support attends to.
+def _generated(module, base, base_mask, x):
+  """Supports [n k d], each with the base weights that it attends to.
 
-  The weight generator of Gidaris & Komodakis (2018).
+  The weight generator of Gidaris & Komodakis (2018): a class's weights are the
+  mean of these. The parameters are those of the module.
   """
+  c, d = base.shape
+  query = nn.Dense(d, kernel_init=_near_identity, name="query")(x)
+  init = nn.initializers.normal((2 / d) ** 0.5)
+  keys = normalize.unit(module.param("keys", init, (c, d)))
+  sharpness = module.param("sharpness", nn.initializers.constant(SCALE), ())
+  logits = sharpness * jnp.einsum("nkd,cd->nkc", normalize.unit(query), keys)
+  logits = jnp.where(base_mask[None, None], logits, -jnp.inf)
+  attended = jax.nn.softmax(logits) @ normalize.unit(base)
+  average, attention = (
+    module.param(name, nn.initializers.ones, (d,))[None, None]
+    for name in ("average", "attention")
+  )
+  return average * x + attention * attended
+
+
+class AttentionGenerator(nn.Module):
+  """Class means, and base weights that a support attends to."""
 
   @nn.compact
   def __call__(
     self, base: Base, base_mask: BaseMask, support: Support, mask: SupportMask
   ) -> Weights:
     """Weights of all classes."""
-    c, d = base.shape
-    x = normalize.unit(support)
-    query = nn.Dense(d, kernel_init=_near_identity, name="query")(x)
-    init = nn.initializers.normal((2 / d) ** 0.5)
-    keys = normalize.unit(self.param("keys", init, (c, d)))
-    sharpness = self.param("sharpness", nn.initializers.constant(SCALE), ())
-    logits = sharpness * jnp.einsum("nkd,cd->nkc", normalize.unit(query), keys)
-    logits = jnp.where(base_mask[None, None], logits, -jnp.inf)
-    attended = jax.nn.softmax(logits) @ normalize.unit(base)
-    average, attention = (
-      self.param(name, nn.initializers.ones, (d,))[None]
-      for name in ("average", "attention")
-    )
-    novel = average * writes.class_means(x, mask)
-    novel += attention * writes.class_means(attended, mask)
-    return _unit_weights(base, base_mask, novel)
+    x = _generated(self, base, base_mask, normalize.unit(support))
+    return _unit_weights(base, base_mask, writes.class_means(x, mask))
 
 
 class Prototypes(nn.Module):
@@ -134,17 +138,22 @@ class NAM(nn.Module):
     gates_see_reads: whether the gates also see what the memory holds at the
       support (largest and mean cosine with base rows) and the support's cosine
       with its class.
+    generator: whether novel rows also hold the base weights that supports
+      attend to, as those of `AttentionGenerator`.
   """
 
   accumulate: str = "sum"
   hidden: int = 64
   two_sided: bool = False
   gates_see_reads: bool = False
+  generator: bool = False
 
   def __post_init__(self):
     if self.accumulate not in writes.WRITES:
       message = spelling.unknown("accumulate", self.accumulate, writes.WRITES)
       raise ValueError(message)
+    if self.generator and self.accumulate == "scan":
+      raise ValueError("generator does not work with accumulate='scan'")
     super().__post_init__()
 
   @nn.compact
@@ -156,7 +165,12 @@ class NAM(nn.Module):
     x = normalize.unit(support)
     p_w, p_e = self._gates(base, base_mask, support, mask)
     rows = writes.WRITES[self.accumulate](base, x, p_w, p_e, mask)
-    base, novel = rows[: base.shape[0]], rows[base.shape[0] :]
+    if self.generator:  # sees the base rows before anything is erased
+      written = _generated(self, base, base_mask, x)
+      novel = writes.novel_rows(written, p_w, mask)
+    else:
+      novel = rows[base.shape[0] :]
+    base = rows[: base.shape[0]]
     if self.two_sided:
       share = jax.nn.sigmoid(self.param("share", nn.initializers.zeros, ()))
       shown = jnp.where(base_mask[:, None], normalize.unit(base), 0)
@@ -181,6 +195,30 @@ class NAM(nn.Module):
     gates = nn.Dense(2, name="gates")(nn.relu(nn.Dense(self.hidden)(seen)))
     p_w, p_e = jnp.moveaxis(jax.nn.sigmoid(gates), -1, 0)
     return p_w, p_e
+
+
+class Fixed(nn.Module):
+  """NAM with the same gates for every support, so that nothing is trained.
+
+  Attributes:
+    erase: the erase probability; the write probability is 1.
+    accumulate: how the writes are combined; a name from `writes.WRITES`.
+  """
+
+  erase: float = 0.5
+  accumulate: str = "projection"
+
+  @nn.compact
+  def __call__(
+    self, base: Base, base_mask: BaseMask, support: Support, mask: SupportMask
+  ) -> Weights:
+    """Weights of all classes."""
+    ones = jnp.ones(mask.shape, support.dtype)
+    base, x = normalize.unit(base), normalize.unit(support)
+    write = writes.WRITES[self.accumulate]
+    rows = write(base, x, ones, self.erase * ones, mask)
+    c = base.shape[0]
+    return _unit_weights(rows[:c], base_mask, rows[c:])
 
 
 # Ridge of the regression of novel rows on base rows, which are correlated.
@@ -226,8 +264,19 @@ HEADS: dict[str, Callable[..., nn.Module]] = {
   "attention": AttentionGenerator,
   "prototypes": Prototypes,
   "nam": NAM,
+  "fixed": Fixed,
 }
-UNTUNED = ("cosine",)  # not trained in stage 2
+UNTUNED = ("cosine", "fixed")  # not trained in stage 2
+# Heads whose row of a class depends on the supports of that class alone.
+INDEPENDENT = ("cosine", "cosine_tuned", "attention", "prototypes")
+
+
+def mean_direction(features: Float[Array, "k d"]) -> Float[Array, " d"]:
+  """The mean of unit vectors: the row of a class without any erasing."""
+  mask = jnp.ones((1, len(features)), bool)
+  return writes.class_means(normalize.unit(jnp.asarray(features))[None], mask)[
+    0
+  ]
 
 
 def make_head(kind: str, **fields: Any) -> nn.Module:

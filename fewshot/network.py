@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, UInt8
 from nam_jax.ops import normalize
 from nam_jax.training import row_order
 
-Inputs = UInt8[Array, "b h w c"] | Float[Array, "b d"]
+Inputs = UInt8[Array, "b h w c"] | Float[Array, "b ..."]
 
 SCALE = 10.0  # initial factor of the cosines
 
@@ -95,14 +95,16 @@ def make_extract(net: BaseNetwork, rows_at_once: int = 256):
 
   Args:
     net: the network.
-    rows_at_once: rows per compiled call.
+    rows_at_once: rows per compiled call, or the next power of two if there
+      are fewer.
   """
   forward = jax.jit(lambda variables, inputs: net.apply(variables, inputs)[0])
 
   def extract(variables: dict, data: np.ndarray) -> np.ndarray:
+    number = min(rows_at_once, 1 << max(0, len(data) - 1).bit_length())
     found = [
       np.asarray(forward(variables, data[rows]))
-      for rows in row_order.in_order(len(data), rows_at_once)
+      for rows in row_order.in_order(len(data), number)
     ]
     return np.concatenate(found)[: len(data)]
 

@@ -22,6 +22,9 @@ from fewshot import (
   heads,
   network,
   pictures,
+  plan,
+  preprocess,
+  sessions,
   stage1,
   stage2,
   table,
@@ -30,7 +33,7 @@ from fewshot import config as config_lib
 from fewshot.classifier import FewShotClassifier
 from fewshot.config import Experiment, FewShotConfig
 from fewshot.data import registry
-from nam_jax import training
+from nam_jax import spelling, training
 from nam_jax.training import fingerprint, run_dir, whole_files
 from nam_jax.training.config import FINGERPRINT
 
@@ -40,9 +43,12 @@ def main(argv: Sequence[str], usage: str = __doc__) -> None:
   config, flags = config_lib.read(argv, usage)
   training.connect()
   experiment = make_experiment(config, flags.workdir, flags.data_dir)
+  if config.adapt and training.is_main():
+    print(plan.described(experiment.config, experiment.dataset), flush=True)
   results = run(experiment, train=not flags.test_only)
   if training.is_main():
     print(table.show(results))
+    print(f"the best classifier is {experiment.workdir / 'classifier.npz'}")
     print(script.ending(experiment.workdir, argv))
 
 
@@ -62,11 +68,21 @@ def make_experiment(
     data_dir = data_dir or None
     with files_read.recorded() as files:
       dataset = registry.load(config.data, data_dir, **config.data_kwargs)
+    if config.adapt:
+      config = plan.fitted(config, dataset)
     for split in ("val", "test"):
       size = config.test_size(config.most_shots(split))
       episodes.check(getattr(dataset, split), size, split)
     size = config.train_size(max(config.shots))
     episodes.check(dataset.base_train, size, "base_train")
+    if config.sessions.num_sessions:
+      sessions.check(config.sessions, dataset.test)
+    if config.recipe.rotation and dataset.test.data.ndim != 4:
+      raise ValueError("recipe.rotation turns images, but these are features")
+    if config.compare_with and config.compare_with not in config.heads:
+      raise ValueError(
+        spelling.unknown("head", config.compare_with, config.heads)
+      )
     num_base = len(dataset.base_train.names)
     if num_base <= config.num_way:
       raise ValueError(
@@ -104,17 +120,25 @@ def _run(experiment, train):
   drawn = {split: draw(experiment, split) for split in ("val", "test")}
   base = stage1.run(experiment, drawn["val"], train=train)
   features = stage1.features(experiment, base.best)
-  tests, curve = {}, {}
+  tests, curve, classifiers, arrived = {}, {}, {}, {}
   for shot in config.shots:
     trained = {}
     for label in config.heads:
       trained[label] = stage2.run(
         experiment, features, drawn, label, shot, train=train
       )
+      held_out = evaluate.means(
+        stage2.accuracies(trained[label], features, drawn, shot, "val")
+      )
       if training.is_main():
-        folder = workdir / f"{label}-{shot}shot"
-        _save_classifier(experiment, base.best, trained[label], label, folder)
+        made = _classifier(
+          experiment, base.best, trained[label], label, held_out["threshold"]
+        )
+        _save(made, workdir / f"{label}-{shot}shot")
+        classifiers[shot, held_out["both"]] = made
     tests[str(shot)] = _tested(config, trained, features, drawn, shot)
+    if config.sessions.num_sessions and shot == max(config.shots):
+      arrived = _arrived(experiment, trained, features)
     for other in config.curve_shots:
       if shot == min(config.shots, key=lambda s: (abs(s - other), s)):
         curve[str(other)] = {
@@ -140,12 +164,15 @@ def _run(experiment, train):
     "shots": tests,
     "curve": dict(sorted(curve.items(), key=lambda item: int(item[0]))),
   }
+  if arrived:
+    results["sessions"] = arrived
   if training.is_main():
     settings = dataclasses.asdict(config)
     settings[FINGERPRINT] = experiment.fingerprint
     whole_files.write_json(workdir / "config.json", settings)
   training.write_results(workdir, results)
   if training.is_main():
+    _save(classifiers[max(classifiers)], workdir)
     pictures.save(workdir, results)
   return results
 
@@ -178,35 +205,71 @@ def _head_fields(config, label):
   return {name: value for name, value in fields if name != "calibrate"}
 
 
-def _save_classifier(experiment, base, head, label, folder):
-  config, base_train = experiment.config, experiment.dataset.base_train
+def _classifier(experiment, base, head, label, threshold):
+  config, dataset = experiment.config, experiment.dataset
+  base_train = dataset.base_train
+  shape = base_train.data.shape[1:]
+  how = preprocess.of_shape(shape, dataset.inverted)
   spec = {
     "backbone": {"name": config.backbone, **config.backbone_kwargs},
     "head": _head_fields(config, label),
-    "input_shape": list(base_train.data.shape[1:]),
+    "input_shape": list(shape),
     "names": list(base_train.names),
     "novel_bias": head.novel_bias,
+    "preprocess": how and dataclasses.asdict(how),
+    "held_out_threshold": threshold,
   }
   variables = {"params": base.params, **base.extra}
-  folder.mkdir(parents=True, exist_ok=True)
   classifier = FewShotClassifier(spec, variables, head.params)
+  if config.learn_all:
+    _teach(classifier, dataset)
+  return classifier
+
+
+def _teach(classifier, dataset):
+  """Adds the classes that are not base classes.
+
+  If there are no others, the base classes become added ones, so that they
+  learn further examples and compare with classes that are added later.
+  """
+  splits = (dataset.val, dataset.test)
+  if dataset.has_stand_ins:
+    splits = (dataset.base_train,)
+    for name in classifier.names:
+      classifier.remove(name)
+  for split in splits:
+    for name, rows in zip(split.names, split.rows_by_class(), strict=True):
+      classifier.add(name, split.data[rows])
+
+
+def _save(classifier, folder):
+  folder.mkdir(parents=True, exist_ok=True)
   classifier.save(folder / "classifier.npz")
 
 
+def _arrived(experiment, trained, features):
+  """Results of the sessions, for all heads."""
+  config, dataset = experiment.config, experiment.dataset
+  rounds = sessions.draw(config.sessions, dataset.test, config.seed)
+  found = {
+    label: sessions.measure(
+      config.sessions, head, features, dataset.base_test, rounds
+    )
+    for label, head in trained.items()
+  }
+  return sessions.results(config.sessions, found, config.compared_with())
+
+
 def _tested(config, trained, features, drawn, shot):
-  """Test results of all heads, compared with the tuned cosine classifier."""
+  """Test results of all heads, compared with one of them."""
   found = {
     label: stage2.accuracies(head, features, drawn, shot)
     for label, head in trained.items()
   }
-  tuned = [
-    label
-    for label, entry in config.heads.items()
-    if entry["kind"] == "cosine_tuned" and not entry.get("calibrate")
-  ]
   tested = {}
   for label, head in trained.items():
-    other = tuned[0] if tuned and tuned[0] != label else None
+    other = config.compared_with()
+    other = other if other != label else None
     ours, theirs = found[label], found.get(other)
     tested[label] = {
       "accuracy": evaluate.summary(ours),

@@ -7,14 +7,17 @@ import numpy as np
 
 from data_files import disk
 from data_files.errors import DataError
-from fewshot import evaluate, heads, network
-from fewshot.config import Experiment
+from fewshot import evaluate, heads, network, recipe
+from fewshot.config import Experiment, RecipeConfig
 from fewshot.data.dataset import Split
 from fewshot.episodes import Episodes
 from nam_jax import training
+from nam_jax.ops import normalize
 from nam_jax.training import classification, whole_files
 from nam_jax.training.state import InitFn
 from nam_jax.training.step import LossFn
+
+PLAIN = RecipeConfig()
 
 
 def run(
@@ -27,13 +30,15 @@ def run(
   """
   config, workdir, dataset, net, _, fingerprint = experiment
   stage, folder = config.make_stage1(), workdir / "stage1"
-  init_fn = make_init_fn(net, dataset.base_train.data)
+  init_fn = make_init_fn(net, dataset.base_train.data, config.recipe)
   if not train:
-    return training.load(stage, folder, init_fn, fingerprint)
+    loaded = training.load(stage, folder, init_fn, fingerprint)
+    return loaded._replace(best=averaged(loaded.best))
   extract = network.make_extract(net)
   cosine = heads.EpisodeNetwork(heads.make_head("cosine"), net.num_classes)
 
   def measure(state):
+    state = averaged(state)
     variables = {"params": state.params, **state.extra}
     novel = extract(variables, dataset.val.data)
     base = extract(variables, dataset.base_val.data)
@@ -41,11 +46,23 @@ def run(
     accuracies = evaluate.evaluate(cosine, params, novel, base, drawn, 1)
     return evaluate.means(accuracies)
 
-  loss_fn = make_loss_fn(net, config.pad, config.flip)
+  loss_fn = make_loss_fn(net, config.pad, config.flip, config.recipe)
   rows = Rows(dataset.base_train)
-  return training.fit(
+  fitted = training.fit(
     stage, folder, init_fn, loss_fn, rows, measure, fingerprint
   )
+  return fitted._replace(best=averaged(fitted.best))
+
+
+def averaged(state: training.TrainState) -> training.TrainState:
+  """The state with the averages of its weights, if it has any."""
+  if "ema" not in state.extra:
+    return state
+  extra = dict(state.extra)
+  average = extra.pop("ema")
+  if "batch_stats" in extra:
+    extra["batch_stats"] = average["batch_stats"]
+  return state.replace(params=average["params"], extra=extra)
 
 
 class Features(NamedTuple):
@@ -107,33 +124,63 @@ class Rows:
     }
 
 
-def make_init_fn(net: network.BaseNetwork, data: np.ndarray) -> InitFn:
+def make_init_fn(
+  net: network.BaseNetwork, data: np.ndarray, how: RecipeConfig = PLAIN
+) -> InitFn:
   """key -> variables, with the input statistics of the training data."""
   sample = data[:: max(1, len(data) // 5000)]
 
   def init_fn(key: jax.Array) -> dict[str, Any]:
-    return network.with_input_stats(net.init(key, data[:1]), sample)
+    variables = dict(network.with_input_stats(net.init(key, data[:1]), sample))
+    if how.rotation:
+      params = variables["params"]
+      d = params["base"].shape[1]
+      turns = jax.random.normal(jax.random.fold_in(key, 1), (recipe.TURNS, d))
+      variables["params"] = {**params, "turns": turns * (2 / d) ** 0.5}
+    if how.ema:
+      variables["ema"] = recipe.start_average(variables)
+    return variables
 
   return init_fn
 
 
-def make_loss_fn(net: network.BaseNetwork, pad: int, flip: bool) -> LossFn:
+def make_loss_fn(
+  net: network.BaseNetwork, pad: int, flip: bool, how: RecipeConfig = PLAIN
+) -> LossFn:
   """Cross-entropy of augmented images over the base classes."""
 
   def loss_fn(params, extra, batch, key):
     augment_key, dropout_key = jax.random.split(key)
-    inputs = batch["inputs"]
+    mix_key, turn_key = jax.random.split(jax.random.fold_in(key, 1))
+    inputs, labels = batch["inputs"], batch["label"]
     if inputs.ndim == 4:
       inputs = network.augment(augment_key, inputs, pad, flip)
-    (_, logits), updated = net.apply(
+    if how.rotation:
+      inputs, turns = recipe.turn(turn_key, inputs)
+    targets = recipe.smooth(labels, net.num_classes, how.label_smoothing)
+    if how.mixup:
+      inputs, targets = recipe.mix(mix_key, how.mixup, inputs, targets)
+    (features, logits), updated = net.apply(
       {"params": params, **extra},
       inputs,
       train=True,
       mutable=["batch_stats"],
       rngs={"dropout": dropout_key},
     )
-    loss, metrics = classification.loss_and_metrics(logits, batch["label"])
-    return loss, (metrics, {**extra, **updated})
+    loss, metrics = classification.loss_and_metrics(logits, labels)
+    if how.label_smoothing or how.mixup:
+      loss = recipe.cross_entropy(logits, targets)
+    if how.rotation:
+      rows = normalize.unit(params["turns"])
+      turn_logits = params["scale"] * network.cosines(features, rows)
+      (more, _), found = classification.loss_and_metrics(turn_logits, turns)
+      loss = (loss[0] + how.rotation * more, loss[1])
+      metrics["turn_accuracy"] = found["accuracy"]
+    extra = {**extra, **updated}
+    if how.ema:
+      stats = extra.get("batch_stats", {})
+      extra["ema"] = recipe.update_average(extra["ema"], params, stats, how.ema)
+    return loss, (metrics, extra)
 
   return loss_fn
 

@@ -36,8 +36,9 @@ RIDGE = 0.1  # keeps the projection's inverse finite for equal supports
 
 def write_sum(base: Base, x: Support, p_w: Gate, p_e: Gate, mask: Mask) -> Rows:
   """The paper's accumulation: sum over n, k of W_nk / K."""
+  classes = jnp.maximum(jnp.sum(mask.any(axis=1), dtype=base.dtype), 1)
   p_w, p_e = _shares(p_w, mask), _shares(p_e, mask)
-  kept = max(x.shape[0], 1) * base - _erased(base, x, p_e)
+  kept = classes * base - _erased(base, x, p_e)
   return jnp.concatenate([kept, _averaged(x, p_w)])
 
 
@@ -53,11 +54,20 @@ def write_delta(
 def write_projection(
   base: Base, x: Support, p_w: Gate, p_e: Gate, mask: Mask
 ) -> Rows:
-  """base - base X^T D (X X^T + ridge)^-1 X, for all supports X at once."""
+  """base - base X^T D (X X^T + ridge)^-1 X, for all supports X at once.
+
+  With more supports than features, (X X^T + ridge)^-1 X is computed as the
+  equal X (X^T X + ridge)^-1, whose inverse is the smaller one.
+  """
   flat = jnp.where(mask[..., None], x, 0).reshape(-1, x.shape[-1])
-  gram = flat @ flat.T + RIDGE * jnp.eye(flat.shape[0], dtype=x.dtype)
-  shares = ((base @ flat.T) * p_e.reshape(1, -1)) @ jnp.linalg.inv(gram)
-  kept = base - shares @ flat
+  shares = (base @ flat.T) * p_e.reshape(1, -1)
+  rows, d = flat.shape
+  if rows <= d:
+    gram = flat @ flat.T + RIDGE * jnp.eye(rows, dtype=x.dtype)
+    kept = base - (shares @ jnp.linalg.inv(gram)) @ flat
+  else:
+    gram = flat.T @ flat + RIDGE * jnp.eye(d, dtype=x.dtype)
+    kept = base - (shares @ flat) @ jnp.linalg.inv(gram)
   return jnp.concatenate([kept, _averaged(x, _shares(p_w, mask))])
 
 
@@ -94,7 +104,12 @@ WRITES = {
 
 def class_means(x: Support, mask: Mask) -> Float[Array, "n d"]:
   """The mean support of each class."""
-  return _averaged(x, _shares(jnp.ones(mask.shape, x.dtype), mask))
+  return novel_rows(x, jnp.ones(mask.shape, x.dtype), mask)
+
+
+def novel_rows(x: Support, p_w: Gate, mask: Mask) -> Float[Array, "n d"]:
+  """Supports of each class times p_w / K: what is written to its row."""
+  return _averaged(x, _shares(p_w, mask))
 
 
 def remove_span(rows: Rows, base: Base, ridge: float) -> Rows:

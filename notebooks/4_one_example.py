@@ -224,9 +224,9 @@ classifier = FewShotClassifier.load(file)
 images = novel.data[novel.rows_by_class()[1]]
 
 before = classifier.predict(images[1:])
-classifier.add_class("new", images[:1])
+classifier.add("new", images[:1])
 after = classifier.predict(images[1:])
-classifier.remove_class("new")
+classifier.remove("new")
 print(f"taken for {len(set(before))} different known classes before")
 print(f"recognised after one drawing: {after.count('new')} of {len(after)}")
 assert "new" not in before

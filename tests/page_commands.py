@@ -55,7 +55,7 @@ SOURCES = {
   "omniglot": ("num_val=2", "num_base_val=1", "num_base_test=1"),
   "mini-imagenet": ("image_size=8", "num_base_val=1", "num_base_test=2"),
   "cifar-fs": ("num_base_val=1",),
-  "folder": (),
+  "folder": ("image_size=8",),
   "features": ("num_base_val=1", "num_base_test=1"),
 }
 
@@ -155,6 +155,7 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "train_lra.py": lra,
   "train_fewshot.py": fewshot,
   "algorithmic_table.py": algorithmic_table,
+  "fewshot_table.py": adding("--tasks=glyphs", "--seeds=0", "--jobs=1"),
   "lra_table.py": adding("--tasks=text", "--attentions=nam", "--jobs=1"),
   "algorithmic.parity": adding("--steps=1"),
   "algorithmic.show": list,
@@ -164,6 +165,7 @@ PROGRAMS: dict[str, Callable[[Words], list[str]]] = {
   "data_files.prepare": adding("--help"),
   "data_files.unpickle": list,
   "docs.picture": adding("--help"),
+  "fewshot.classify": list,
   "fewshot.inspect": adding("--image_size=8"),
   "lra_tasks.inspect": list,
   "lra_tasks.pathfinder_generator": adding("--count=4", "--output_dir=images"),

@@ -1,7 +1,7 @@
 """The folders that commands on the pages name, with tiny data in them.
 
 DIR holds all data sets in their official formats, IMAGES a folder per class,
-CHECKOUT a config file of the Long Range Arena.
+ZEBRA images of another class, CHECKOUT a config file of the Long Range Arena.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ from tests.fewshot import miniature
 from tests.lra_tasks import test_retrieval
 
 # A word in capitals, alone or as the first folder of a path.
-PLACEHOLDER = re.compile(r"(?<![\w.])(DIR|IMAGES|CHECKOUT)(?![\w.])")
+PLACEHOLDER = re.compile(r"(?<![\w.])(DIR|IMAGES|ZEBRA|CHECKOUT)(?![\w.])")
 
 BASE = """
 import ml_collections
@@ -111,12 +111,23 @@ def cifar100(per_class: int) -> bytes:
 
 
 def write_images(folder: pathlib.Path) -> None:
-  """IMAGES: six classes of twenty images."""
-  rng = np.random.default_rng(0)
-  for name in ("cat", "dog", "fox", "hen", "owl", "pig"):
-    for number in range(20):
-      pixels = rng.integers(0, 256, (9, 9, 3), np.uint8)
-      writers.write(folder / name / f"{number}.png", writers.png(pixels))
+  """IMAGES: two classes of three images, which have their own colours."""
+  for name, color in {"cat": (200, 60, 40), "dog": (40, 60, 200)}.items():
+    write_pictures(folder / name, color)
+
+
+def write_zebra(folder: pathlib.Path) -> None:
+  """ZEBRA: three images of a third class."""
+  write_pictures(folder, (60, 200, 60))
+
+
+def write_pictures(folder: pathlib.Path, color: tuple[int, int, int]) -> None:
+  """Three images of one color, with noise."""
+  rng = np.random.default_rng(color)
+  for number in range(3):
+    pixels = color + rng.integers(0, 50, (40, 60, 3))
+    picture = writers.png(pixels.astype(np.uint8))
+    writers.write(folder / f"{number}.png", picture)
 
 
 def write_checkout(folder: pathlib.Path) -> None:
@@ -131,5 +142,6 @@ def write_checkout(folder: pathlib.Path) -> None:
 WRITERS = {
   "DIR": write_data,
   "IMAGES": write_images,
+  "ZEBRA": write_zebra,
   "CHECKOUT": write_checkout,
 }

@@ -5,12 +5,13 @@ given as `--config.<key>=<value>`, and a field of a stage's `TrainConfig` as
 `--config.stage1.<key>=<value>`. The argument of a config file,
 `file.py:heads,preset`, chooses the heads:
 
-  all         every head in `HEADS`; the default
+  all         every head in `HEADS`; the default, except for folder.py
   extensions  the tuned cosine classifier and NAM with each extension
   a,b,...     these heads, from either
 
 and the preset: `cpu`, the default, for two cores, or, if a config has it,
-`paper`, the paper's sizes, for a GPU.
+`paper`, the paper's sizes, for a GPU, `sessions`, for classes that arrive in
+sessions, or `claim`, which compares the heads `attention` and `nam_attention`.
 """
 
 import ml_collections
@@ -32,6 +33,7 @@ EXTENSIONS = {
   "nam_calibrated": {"kind": "nam", "calibrate": True},
   "nam_two_sided": {"kind": "nam", "two_sided": True},
   "nam_reads": {"kind": "nam", "gates_see_reads": True},
+  "nam_attention": {"kind": "nam", "generator": True},
 }
 
 # What an argument may name -> the heads it stands for.
@@ -49,26 +51,28 @@ _SGD = {
 
 
 def get_config(
-  arg: str, presets: dict[str, dict], **fields
+  arg: str, presets: dict[str, dict], default: str = "all", **fields
 ) -> ml_collections.ConfigDict:
   """A config with the heads and the preset that arg names.
 
   Args:
     arg: "heads,preset"; both may be left out.
     presets: preset -> fields.
+    default: the heads if arg names none.
     **fields: fields that the presets share.
   """
   names = [name for name in arg.split(",") if name]
   preset = next((name for name in names if name in presets), "cpu")
   chosen = {}
-  for name in [name for name in names if name not in presets] or ["all"]:
+  for name in [name for name in names if name not in presets] or [default]:
     if name not in CHOICES:
       raise ValueError(
         f"unknown head {name!r}; known: {', '.join(CHOICES)}; presets:"
         f" {', '.join(presets)}"
       )
     chosen |= CHOICES[name]
-  settings = {"seed": 0, "data_kwargs": {}, "backbone_kwargs": {}}
+  nested = ("data_kwargs", "backbone_kwargs", "recipe", "sessions")
+  settings = {"seed": 0, **{name: {} for name in nested}}
   return ml_collections.ConfigDict(
     {**settings, "heads": chosen, **fields, **presets[preset]}
   )
@@ -96,6 +100,29 @@ def conv32(num_steps: int, eval_every: int) -> dict:
     "num_val_episodes": 500,
     "stage1": stage(num_steps, 64, eval_every),
     "stage2": stage(1000, 8, 250, learning_rate=0.01),
+  }
+
+
+# Preset sessions: tests with five shots.
+SESSIONS = {"shots": (5,), "curve_shots": ()}
+
+
+def claim(fields: dict) -> dict:
+  """Preset claim: the paper's comparison of `nam_attention` and `attention`.
+
+  Both have the attention generator beneath. Heads are selected by Both, and
+  tested with five shots in 2,000 episodes.
+
+  Args:
+    fields: of the preset for the same data.
+  """
+  return {
+    **fields,
+    "shots": (5,),
+    "curve_shots": (),
+    "num_episodes": 2000,
+    "compare_with": "attention",
+    "stage2": {**fields["stage2"], "selection_metric": "both"},
   }
 
 

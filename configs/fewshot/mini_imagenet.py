@@ -2,10 +2,13 @@
 
 python train_fewshot.py --config=configs/fewshot/mini_imagenet.py --data_dir=DIR
 
-Preset `cpu` trains Conv32 for 36 epochs, in two hours on one core.
+Preset `cpu` trains Conv32 for 36 epochs, in two hours on one core. `sessions`
+learns 40 classes in 8 sessions, next to 60 base classes.
 """
 
 from configs.fewshot import base
+
+_CPU = base.conv32(num_steps=18_000, eval_every=1500)
 
 
 def get_config(arg: str = "all"):
@@ -13,8 +16,15 @@ def get_config(arg: str = "all"):
   return base.get_config(
     arg,
     {
-      "cpu": base.conv32(num_steps=18_000, eval_every=1500),
+      "cpu": _CPU,
       "paper": base.PROTOCOL,
+      "claim": base.claim(_CPU),
+      "sessions": {
+        **_CPU,
+        **base.SESSIONS,
+        "data_kwargs": {"sessions": True, "num_base_test": 100},
+        "sessions": {"num_sessions": 8},
+      },
     },
     data="mini-imagenet",
     pad=8,

@@ -76,6 +76,9 @@ class Dataset:
     base_test: the same again.
     val: other classes, for validation.
     test: novel classes, for testing.
+    inverted: whether dark and light of image files were exchanged.
+    has_stand_ins: whether val and test hold turned images of base classes,
+      since there are too few classes to set some aside.
   """
 
   name: str
@@ -84,6 +87,8 @@ class Dataset:
   base_test: Split
   val: Split
   test: Split
+  inverted: bool = False
+  has_stand_ins: bool = False
 
   def __post_init__(self):
     first = self.base_train
@@ -111,7 +116,7 @@ class Dataset:
     return {
       field.name: getattr(self, field.name)
       for field in dataclasses.fields(self)
-      if field.name != "name"
+      if field.type is Split
     }
 
 

@@ -91,3 +91,10 @@ def hold_out_splits(
     dataset.Split(split.data[rows], split.labels[rows], split.names)
     for rows in hold_out(split.labels, split.names, sizes, seed)
   ]
+
+
+def turned(split: dataset.Split, quarters: int) -> dataset.Split:
+  """The images turned by quarters of a circle, as classes of other names."""
+  names = tuple(f"{name}, turned {90 * quarters}" for name in split.names)
+  images = np.rot90(split.data, quarters, (1, 2))
+  return dataset.Split(images, split.labels, names)

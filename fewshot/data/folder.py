@@ -7,7 +7,9 @@ The classes are divided into base, val and novel ones
 - by the file DIR/splits.csv, if it exists, with the columns class and split:
   base, val or novel;
 - or by three folders, DIR/base/zebra/..., DIR/val/..., DIR/novel/...;
-- or else at random.
+- or else at random;
+- or, of fewer than eight classes, all are base classes, and images turned by 90
+  and 180 degrees stand in for val and novel classes.
 """
 
 import pathlib
@@ -16,16 +18,17 @@ import numpy as np
 
 from data_files import disk
 from data_files.errors import DataError
+from fewshot import preprocess
 from fewshot.data import checks, csv_rows, decoded, dividing
-from fewshot.data.dataset import Dataset
+from fewshot.data.dataset import Dataset, Split
 
 _NAME = "folder"
-_SUFFIXES = (
-  *(".bmp", ".gif", ".jpg", ".jpeg", ".png"),
-  *(".ppm", ".tif", ".tiff", ".webp"),
-)
 _SPLITS = ("base", "val", "novel")
 _TABLE = "splits.csv"
+# Fewer classes than this are all base classes.
+_LEAST_TO_DIVIDE = 8
+# Of fewer images per class, none are held out.
+_LEAST_TO_HOLD_OUT = 4
 
 # Classes of each of _SPLITS, with their folders.
 _Parts = dict[str, dict[str, pathlib.Path]]
@@ -35,9 +38,9 @@ def load(
   data_dir: pathlib.Path | None,
   *,
   image_size: int = 84,
-  min_images: int = 20,
-  num_base_val: int = 5,
-  num_base_test: int = 5,
+  min_images: int = 2,
+  num_base_val: int | None = None,
+  num_base_test: int | None = None,
   val_share: float | None = None,
   novel_share: float | None = None,
   seed: int = 0,
@@ -48,20 +51,19 @@ def load(
     data_dir: the folder with the classes.
     image_size: side of the images.
     min_images: fewest images that a class may have.
-    num_base_val: images of each base class to hold out for validation.
-    num_base_test: images of each base class to hold out for testing.
+    num_base_val: images of each base class to hold out for validation. None:
+      a fifth of the smallest class, at most five; of fewer than four images,
+      none, and the training images are used again.
+    num_base_test: images of each base class to hold out for testing, likewise.
     val_share: share of validation classes if classes are divided at random,
       0.15 by default.
     novel_share: share of novel classes, likewise, 0.2 by default.
     seed: the same seed divides classes and images in the same way.
   """
   checks.at_least(8, image_size=image_size)
-  checks.at_least(
-    1,
-    min_images=min_images,
-    num_base_val=num_base_val,
-    num_base_test=num_base_test,
-  )
+  sizes = {"num_base_val": num_base_val, "num_base_test": num_base_test}
+  given = {name: size for name, size in sizes.items() if size is not None}
+  checks.at_least(1, min_images=min_images, **given)
   checks.at_least(0, seed=seed)
   if data_dir is None:
     raise DataError(
@@ -77,13 +79,34 @@ def load(
       labels += [len(names)] * len(found)
       paths += found
       names.append(name)
+  try:
+    images = decoded.keep_files(_NAME, paths, image_size)
+  except DataError as error:
+    raise DataError(f"{error} (python -m fewshot.inspect lists all)") from error
+  labels = np.array(labels, np.int32)
   ends = np.cumsum([len(folders) for folders in parts.values()])
   numbers = np.split(np.arange(len(names)), ends[:-1])
-  images = decoded.keep_files(_NAME, paths, image_size)
-  labels = np.array(labels, np.int32)
-  sizes = [num_base_val, num_base_test]
   with disk.about(data_dir):
-    return dividing.divide(_NAME, images, labels, names, numbers, sizes, seed)
+    base, *others = (
+      dividing.select(images, labels, names, part)
+      for part in numbers
+      if part.size
+    )
+    splits = _held_out(base, [num_base_val, num_base_test], seed)
+    has_stand_ins = not others
+    if has_stand_ins:
+      others = [dividing.turned(base, quarters) for quarters in (1, 2)]
+    return Dataset(_NAME, *splits, *others, has_stand_ins=has_stand_ins)
+
+
+def _held_out(base: Split, sizes: list[int | None], seed: int) -> list[Split]:
+  """Images of the base classes for training, validation and testing."""
+  smallest = int(base.counts().min())
+  if smallest < _LEAST_TO_HOLD_OUT and sizes == [None, None]:
+    return [base] * 3
+  usual = max(1, min(5, smallest // 5))
+  sizes = [usual if size is None else size for size in sizes]
+  return dividing.hold_out_splits(base, sizes, seed)
 
 
 def _find_classes(
@@ -94,6 +117,13 @@ def _find_classes(
     parts = _by_table(root / _TABLE, folders)
   elif set(folders) == set(_SPLITS):
     parts = {split: _folders(root / split) for split in _SPLITS}
+  elif len(folders) < 2:
+    raise DataError(
+      f"{root}: {len(folders)} folders with images; few-shot learning needs 2"
+      " or more, one for each class (--data_dir)"
+    )
+  elif len(folders) < _LEAST_TO_DIVIDE and not shares:
+    return {"base": folders, "val": {}, "novel": {}}
   else:
     return _at_random(root, folders, seed, **shares)
   if shares:
@@ -109,7 +139,11 @@ def _find_classes(
 
 def _folders(root: pathlib.Path) -> dict[str, pathlib.Path]:
   found = (p for p in root.iterdir() if p.is_dir() and p.name[0] not in "._")
-  return {path.name: path for path in sorted(found)}
+  folders = {path.name: path for path in sorted(found)}
+  for name in folders:
+    if not name.isprintable():
+      raise DataError(f"{root}: a folder has the odd name {ascii(name)[:60]}")
+  return folders
 
 
 def _by_table(path: pathlib.Path, folders: dict[str, pathlib.Path]) -> _Parts:
@@ -158,14 +192,10 @@ def _at_random(
 def _images(
   name: str, folder: pathlib.Path, minimum: int
 ) -> list[pathlib.Path]:
-  found = sorted(
-    path
-    for path in folder.iterdir()
-    if path.suffix.lower() in _SUFFIXES and path.name[0] != "."
-  )
+  found = preprocess.image_files(folder)
   if len(found) < minimum:
     raise DataError(
-      f"{folder}: class {name!r} has {len(found)} images but needs {minimum}"
-      " or more (min_images)"
+      f"{folder}: class {name!r:.60} has {len(found)} images but needs"
+      f" {minimum} or more (--config.data_kwargs.min_images)"
     )
   return found

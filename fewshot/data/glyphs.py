@@ -76,7 +76,7 @@ def load(
   base = draw(0, num_base, num_base_train, num_base_val, num_base_test)
   (val,) = draw(num_base, num_val, num_novel_images)
   (test,) = draw(num_base + num_val, num_novel, num_novel_images)
-  return Dataset("glyphs", *base, val, test)
+  return Dataset("glyphs", *base, val, test, inverted=True)
 
 
 def _draw(

@@ -42,6 +42,7 @@ _ADVICE = (
 )
 _SIDE = 84
 _BASE = (0, 3, 4)
+_BASE_OF_SESSIONS = 60
 _LONGEST_NAME = 200
 # Images of all classes, labels, names, and the split of each image.
 _Images = tuple[np.ndarray, np.ndarray, list[str], np.ndarray]
@@ -53,6 +54,7 @@ def load(
   image_size: int = _SIDE,
   num_base_val: int = 50,
   num_base_test: int = 50,
+  sessions: bool = False,
   seed: int = 0,
 ) -> Dataset:
   """Reads the images, which are decoded once and kept in the cache.
@@ -64,6 +66,9 @@ def load(
     num_base_val: images of each base class to hold out for validation, unless
       the file says which.
     num_base_test: images of each base class to hold out for testing, likewise.
+    sessions: whether to divide the classes for learning in sessions: the first
+      60 of base are the base classes, and all others, 40, are test. Held-out
+      images of the base classes, turned by 90 degrees, stand in for val.
     seed: the same seed holds out the same images.
   """
   checks.at_least(8, image_size=image_size)
@@ -73,6 +78,9 @@ def load(
   path, reader = disk.find(_NAME, data_dir, _FOLDERS, readers, _ADVICE)
   with disk.about(path):
     data, labels, names, split = reader(path, image_size)
+    sizes = [num_base_val, num_base_test]
+    if sessions:
+      return _for_sessions(data, labels, names, split, sizes, seed)
     is_base = np.isin(split, _BASE)
     base, val, test = (
       dividing.select(data, labels, names, np.unique(labels[rows]))
@@ -82,9 +90,23 @@ def load(
       parts = [split[is_base] == number for number in _BASE]
       splits = [Split(base.data[p], base.labels[p], base.names) for p in parts]
     else:
-      sizes = [num_base_val, num_base_test]
       splits = dividing.hold_out_splits(base, sizes, seed)
     return Dataset(_NAME, *splits, val, test)
+
+
+def _for_sessions(data, labels, names, split, sizes, seed) -> Dataset:
+  """60 base classes, and all others in test; val has turned base classes."""
+  order = [
+    np.unique(labels[np.isin(split, part)]) for part in (_BASE, (1,), (2,))
+  ]
+  order = np.concatenate(order)
+  base, test = (
+    dividing.select(data, labels, names, part)
+    for part in (order[:_BASE_OF_SESSIONS], order[_BASE_OF_SESSIONS:])
+  )
+  splits = dividing.hold_out_splits(base, sizes, seed)
+  val = dividing.turned(splits[1], 1)
+  return Dataset(_NAME, *splits, val, test, has_stand_ins=True)
 
 
 def _read_tables(path: pathlib.Path, side: int) -> _Images:

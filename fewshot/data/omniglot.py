@@ -77,7 +77,7 @@ def load(
     splits = dividing.hold_out_splits(base, [num_base_val, num_base_test], seed)
   if rotations:
     splits = [_rotated(split) for split in splits]
-  return Dataset(_NAME, *splits, val, test)
+  return Dataset(_NAME, *splits, val, test, inverted=True)
 
 
 def _rotated(split: Split) -> Split:
@@ -161,8 +161,7 @@ def _split(
 
   def ink(row: int) -> np.ndarray:
     where = f"{path}, {names[row]}"
-    drawn = images.square(where, drawings[row], _DRAWN, "L")
-    return images.resized(255 - drawn[..., 0], side)
+    return images.square(where, drawings[row], side, "L", invert=True)[..., 0]
 
   data = images.stack(ink, (len(drawings), side, side))[..., None]
   classes, labels = np.unique(characters, return_inverse=True)

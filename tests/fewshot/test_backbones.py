@@ -66,3 +66,34 @@ def test_features_may_be_negative_and_training_moves_the_statistics(name, key):
 def test_an_unknown_backbone_names_the_known_ones():
   with pytest.raises(ValueError, match=r"'vgg'\. Known: conv32"):
     backbones.make_backbone("vgg")
+
+
+class Means(nn.Module):
+  """Someone's own network."""
+
+  width: int = 3
+
+  @nn.compact
+  def __call__(self, x, *, train=False):
+    return nn.Dense(self.width)(x.mean(axis=(1, 2)))
+
+
+def test_any_flax_module_is_found_by_name(key):
+  net = backbones.make_backbone(f"{__name__}:Means", width=5)
+  shape = jax.eval_shape(net.init_with_output, key, jnp.zeros((2, 8, 8, 1)))
+  assert shape[0].shape == (2, 5)
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("no_such_package:Net", "No module named 'no_such_package'"),
+    ("flax.linen:Nothing", "no attribute 'Nothing'"),
+    ("os:getcwd", "is not a Flax module"),
+    ("flax.linen:Dense", "has no argument train"),
+    (f"{__name__}:", "has no attribute|is not a Flax module"),
+  ],
+)
+def test_what_is_no_backbone_is_named(name, message):
+  with pytest.raises(ValueError, match=message):
+    backbones.make_backbone(name)

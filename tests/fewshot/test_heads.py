@@ -20,6 +20,8 @@ VARIANTS = {
     for accumulate in writes.WRITES
     if accumulate != "sum"  # the default
   },
+  "generator": {"kind": "nam", "generator": True},
+  "fixed": {"kind": "fixed"},
   "two_sided": {"kind": "nam", "two_sided": True},
   "reads": {"kind": "nam", "gates_see_reads": True},
 }
@@ -136,6 +138,21 @@ def test_attention_generator_equals_its_loop():
   agreement.assert_agree(found[:, kept], expected[:, kept], 1e-4)
 
 
+def test_one_shot_novel_scores_with_a_generator_are_those_of_attention():
+  support, mask, query = arrays()
+  params = make("generator")[1]
+  inner = {
+    name: value
+    for name, value in params["head"].items()
+    if name not in ("gates", "Dense_0", "LayerNorm_0")
+  }
+  one = support[:, :1], mask[:, :1], query
+  found = logits("generator", *one)
+  expected = logits("attention", *one, **params | {"head": inner})
+  agreement.assert_agree(found[:, C:], expected[:, C:])
+  assert agreement.relative(found[:, :C], expected[:, :C]) > 1e-2
+
+
 def test_prototypes_are_negative_squared_distances():
   support, mask, query = arrays()
   _, params = make("prototypes")
@@ -160,6 +177,10 @@ def test_two_sides_and_reads_change_the_answer_where_they_should():
   [
     ({"kind": "svm"}, "unknown head 'svm'. Known: cosine"),
     ({"kind": "nam", "accumulate": "max"}, "unknown accumulate 'max'"),
+    (
+      {"kind": "nam", "accumulate": "scan", "generator": True},
+      "generator does not work with",
+    ),
   ],
 )
 def test_an_unknown_head_names_the_known_ones(entry, message):

@@ -164,7 +164,7 @@ def test_the_classifier_of_a_run_learns_a_class(finished):
   data = glyphs.load(num_base=1, num_val=1, num_novel=1, seed=5)
   classifier = FewShotClassifier.load(workdir / "nam-2shot" / "classifier.npz")
   assert len(classifier.names) == 8
-  classifier.add_class("new", data.test.data[:5])
+  classifier.add("new", data.test.data[:5])
   assert classifier.predict(data.test.data[:5]).count("new") >= 3
 
 

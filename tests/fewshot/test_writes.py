@@ -144,6 +144,26 @@ def test_projection_equals_delta_for_orthonormal_supports():
   agreement.assert_agree(found, WRITES["delta"](base, x, p_w, p_e, mask))
 
 
+def test_projection_is_the_same_with_more_supports_than_features():
+  base, x, p_w, p_e, mask = make(n=4, k=3)  # 12 supports of 11 features
+  wide = [jnp.pad(a, ((0, 0),) * (a.ndim - 1) + ((0, 9),)) for a in (base, x)]
+  found = WRITES["projection"](base, x, p_w, p_e, mask)
+  expected = WRITES["projection"](*wide, p_w, p_e, mask)
+  agreement.assert_agree(found, expected[:, :11], 1e-4)
+
+
+@pytest.mark.parametrize("accumulate", writes.WRITES)
+def test_classes_without_supports_change_nothing(accumulate):
+  base, x, p_w, p_e, mask = make(n=3, k=4)
+  more = [
+    jnp.pad(jnp.asarray(a), ((0, 2), *((0, 0),) * (a.ndim - 1)))
+    for a in (x, p_w, p_e, mask)
+  ]
+  found = WRITES[accumulate](base, *more)
+  expected = WRITES[accumulate](base, x, p_w, p_e, mask)
+  agreement.assert_agree(found[:9], expected, 1e-5)
+
+
 def test_projection_erases_a_repeated_support_once():
   base, x, p_w, _, _ = make(n=4, k=5)
   x = jnp.broadcast_to(x[:1, :1], x.shape)

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from fewshot import inspect
 from fewshot.data import folder
 from tests.data_files import writers
 
@@ -141,7 +142,7 @@ def test_a_class_with_too_few_images_is_named(root):
   (root / CLASSES[3] / "2.png").unlink()
   message = error_of(root)
   assert f"{root / CLASSES[3]}: class 'class 3' has 3 images" in message
-  assert "needs 4 or more" in message
+  assert "needs 4 or more (--config.data_kwargs.min_images)" in message
   few = error_of(root, min_images=1, num_base_val=3)
   assert "images, and 3 + 1 are to be held out" in few
 
@@ -151,6 +152,73 @@ def test_too_few_classes_and_wrong_shares_are_named(root, tmp_path):
   assert "10 classes are too few for 5" in error_of(
     root, val_share=0.5, novel_share=0.5
   )
-  (tmp_path / "empty").mkdir()
-  assert "0 classes are too few" in error_of(tmp_path / "empty")
+  (tmp_path / "empty" / "only").mkdir(parents=True)
+  message = error_of(tmp_path / "empty")
+  assert "1 folders with images; few-shot learning needs 2" in message
+  assert "--data_dir" in message
   assert "folder needs data_dir" in error_of(None)
+
+
+def small(root, classes, images):
+  """The first classes and images alone."""
+  for label, name in enumerate(CLASSES):
+    for path in (root / name).iterdir():
+      if label >= classes or path.stem not in map(str, range(images)):
+        path.unlink()
+    if label >= classes:
+      (root / name).rmdir()
+  return root
+
+
+def test_two_classes_of_two_images_are_enough(root):
+  data = folder.load(small(root, 2, 2), image_size=8)
+  assert data.has_stand_ins
+  assert data.base_test is data.base_train
+  assert [len(s.names) for s in data.splits().values()] == [2] * 5
+  assert data.val.names == ("class 0, turned 90", "class 1, turned 90")
+  turned = np.rot90(data.base_train.data[0], 2)
+  np.testing.assert_array_equal(data.test.data[0], turned)
+
+
+def test_held_out_images_follow_from_the_smallest_class(root):
+  data = folder.load(root, image_size=8)
+  assert not data.has_stand_ins
+  assert [set(s.counts()) for s in data.splits().values()] == [
+    *({2}, {1}, {1}),
+    *({4}, {4}),
+  ]
+
+
+def test_a_folder_with_an_odd_name_is_refused(root):
+  (root / "a\nb").mkdir()
+  assert r"a folder has the odd name 'a\nb'" in error_of(root)
+
+
+def test_all_files_that_are_not_read_are_listed(root, capsys):
+  bad = writers.write(root / CLASSES[3] / "2.png", b"no image")
+  writers.write(root / CLASSES[5] / "0.png", b"")
+  with pytest.raises(SystemExit):
+    inspect.main(["folder", f"--data_dir={root}", "--image_size=8"])
+  printed = capsys.readouterr()
+  assert "38 images in 10 folders\n3 files are skipped:" in printed.out
+  assert "notes.txt: it is in no folder of a class" in printed.out
+  assert ".hidden/a.png: its folder is hidden" in printed.out
+  assert "class 0/notes.txt: its name is not that of an image" in printed.out
+  assert "2 files cannot be read:\n  class 3/2.png: not a" in printed.out
+  assert "class 5/0.png: the file is empty" in printed.out
+  assert printed.err == (
+    "error: 2 images cannot be read: replace or delete them\n"
+  )
+  assert f"{bad}: not a readable" in error_of(root)
+
+
+def test_what_a_run_will_do_is_said(root, capsys):
+  inspect.main(["folder", f"--data_dir={small(root, 3, 3)}", "--image_size=8"])
+  printed = capsys.readouterr().out
+  assert "3 base classes with 3 to 3 training images" in printed
+  assert "turned base classes, since 8 classes are needed" in printed
+  assert "base classes are tested with training images" in printed
+  assert (
+    "episodes of 2 new classes with 1 and 2 examples each and 1 queries"
+    in (printed)
+  )
