@@ -24,7 +24,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from data_files import disk
 from data_files.errors import excerpt
 from fewshot import (
   backbones,
@@ -34,11 +33,11 @@ from fewshot import (
   preprocess,
   saved_classifier,
 )
+from fewshot import inputs as inputs_lib
 from fewshot import unknown as unknown_lib
 
 Embed = Callable[[Any], Any]
 _ROWS_AT_ONCE = 32
-_LONGEST_NAME = 200
 
 
 class FewShotClassifier:
@@ -149,7 +148,7 @@ class FewShotClassifier:
       examples: a file, a folder, a PIL image or a list of them; images, uint8
         [k h w c]; or, without a backbone, vectors [k d] or what `embed` takes.
     """
-    _check_name(name)
+    inputs_lib.check_name(name)
     if name in self._base_names():
       raise ValueError(
         f"{name!r:.60} is a base class, which learns no further examples"
@@ -175,7 +174,7 @@ class FewShotClassifier:
   def rename(self, old: str, new: str) -> None:
     """Gives a class another name; its place among `names` stays."""
     self._check_known(old)
-    _check_name(new)
+    inputs_lib.check_name(new)
     if new in self.names:
       raise ValueError(f"there is already a class {new!r:.60}")
     if old in self._added:
@@ -350,61 +349,25 @@ class FewShotClassifier:
     if not is_array and self._preprocess:
       inputs = self._preprocess.read(inputs)
     if self._spec["backbone"] is not None:
-      return self._extract(self._base_variables, self._images(inputs))
+      images = inputs_lib.checked_images(inputs, self._spec["input_shape"])
+      return self._extract(self._base_variables, images)
     is_vectors = is_array and np.ndim(inputs) == 2
     if self._embed is not None and not is_vectors:
       inputs = self._embed(inputs)
-    return self._vectors(inputs)
-
-  def _images(self, images):
-    expected = tuple(self._spec["input_shape"])
-    dtype = np.uint8 if len(expected) == 3 else np.float32
-    images = np.asarray(images)
-    if images.shape[1:] != expected or images.dtype != dtype:
-      raise ValueError(
-        f"expected {np.dtype(dtype)} [n, {', '.join(map(str, expected))}],"
-        f" got {images.dtype} {list(images.shape)}"
-      )
-    if not len(images):
-      raise ValueError("expected at least one image, got none")
-    return images
-
-  def _vectors(self, vectors):
-    """Checks vectors; the first ones decide how long all are."""
-    try:
-      rows = np.asarray(vectors)
-    except ValueError as error:
-      raise ValueError(f"expected vectors [n d]: {excerpt(error)}") from error
-    shape = self._spec["input_shape"] or list(rows.shape[1:])
-    wrong = rows.dtype.kind != "f" or rows.ndim != 2 or not rows.size
-    if wrong or list(rows.shape[1:]) != shape:
-      raise ValueError(
-        f"expected vectors, floats [n, {', '.join(map(str, shape)) or 'd'}],"
-        f" got {disk.described(rows)}"
-      )
-    rows = rows.astype(np.float32)
-    wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if wrong.size:
-      raise ValueError(f"row {wrong[0]}: the numbers are not all finite")
+    rows = inputs_lib.checked_vectors(inputs, self._spec["input_shape"])
     if not self._head_params:
-      self._spec["input_shape"] = shape
-      self._head_params = {
-        "base": jnp.zeros((0, *shape)),
-        "scale": jnp.asarray(network.SCALE),
-      }
+      self._learn_size(rows.shape[1:])
     return rows
+
+  def _learn_size(self, shape):
+    """The first vectors decide how long all are."""
+    self._spec["input_shape"] = list(shape)
+    self._head_params = {
+      "base": jnp.zeros((0, *shape)),
+      "scale": jnp.asarray(network.SCALE),
+    }
 
 
 def _softmax(logits):
   shares = np.exp(logits - logits.max(axis=1, keepdims=True))
   return shares / shares.sum(axis=1, keepdims=True)
-
-
-def _check_name(name):
-  if not isinstance(name, str):
-    raise ValueError(f"a class needs a text as name, got {excerpt(repr(name))}")
-  if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-    raise ValueError(
-      f"a class needs a name of 1 to {_LONGEST_NAME} printable characters, got"
-      f" {name[:60]!a}"
-    )

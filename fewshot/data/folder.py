@@ -72,18 +72,11 @@ def load(
   shares = {"val_share": val_share, "novel_share": novel_share}
   shares = {name: share for name, share in shares.items() if share is not None}
   parts = _find_classes(data_dir, shares, seed)
-  names, paths, labels = [], [], []
-  for folders in parts.values():
-    for name, folder in folders.items():
-      found = _images(name, folder, min_images)
-      labels += [len(names)] * len(found)
-      paths += found
-      names.append(name)
+  names, paths, labels = _files(parts, min_images)
   try:
     images = decoded.keep_files(_NAME, paths, image_size)
   except DataError as error:
     raise DataError(f"{error} (python -m fewshot.inspect lists all)") from error
-  labels = np.array(labels, np.int32)
   ends = np.cumsum([len(folders) for folders in parts.values()])
   numbers = np.split(np.arange(len(names)), ends[:-1])
   with disk.about(data_dir):
@@ -97,6 +90,20 @@ def load(
     if has_stand_ins:
       others = [dividing.turned(base, quarters) for quarters in (1, 2)]
     return Dataset(_NAME, *splits, *others, has_stand_ins=has_stand_ins)
+
+
+def _files(
+  parts: _Parts, min_images: int
+) -> tuple[list[str], list[pathlib.Path], np.ndarray]:
+  """Names of all classes, their files, and the class of each file."""
+  names, paths, labels = [], [], []
+  for folders in parts.values():
+    for name, folder in folders.items():
+      found = _images(name, folder, min_images)
+      labels += [len(names)] * len(found)
+      paths += found
+      names.append(name)
+  return names, paths, np.array(labels, np.int32)
 
 
 def _held_out(base: Split, sizes: list[int | None], seed: int) -> list[Split]:
