@@ -5,6 +5,7 @@ not while XLA compiles, and then prints a traceback. Here a thread waits for the
 signal. It imports nothing large, to be there before all that takes time.
 """
 
+import atexit
 import os
 import signal
 import threading
@@ -23,6 +24,8 @@ def install() -> None:
   signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
   signal.signal(signal.SIGINT, _leave_to_watcher)
   threading.Thread(target=_watch, args=[reader], daemon=True).start()
+  # What is left then takes no time, and would die of the signal without a word.
+  atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def _leave_to_watcher(*_):

@@ -116,7 +116,7 @@ class Checkpoints:
     Older versions saved parameters that are not finite; they are moved away.
     """
     while (step := self.newest_step) is not None:
-      state, memory = _restore(self._manager, step, shapes)
+      state, memory = _restore(self._path / str(step), shapes)
       if _is_finite(state):
         return state, memory
       del self._scores[step]
@@ -128,7 +128,7 @@ class Checkpoints:
 
   def restore(self, step: int, shapes: TrainState) -> TrainState:
     """The state of a checkpoint."""
-    state, _ = _restore(self._manager, step, shapes)
+    state, _ = _restore(self._path / str(step), shapes)
     return state
 
   def _score(self, metric):
@@ -159,17 +159,14 @@ def restore(
       _warn(f"checkpoint {folder} is incomplete")
   if not scores:
     raise UserError(f"{workdir} holds no checkpoint that can be restored")
-  options = ocp.CheckpointManagerOptions(save_interval_steps=0, create=False)
-  with ocp.CheckpointManager(path, options=options) as manager:
-    newest, memory = _restore(manager, max(scores), shapes)
-    best = newest
-    if _best(scores) != max(scores):
-      best, _ = _restore(manager, _best(scores), shapes)
-    return newest, best, memory
+  newest, memory = _restore(path / str(max(scores)), shapes)
+  best = newest
+  if _best(scores) != max(scores):
+    best, _ = _restore(path / str(_best(scores)), shapes)
+  return newest, best, memory
 
 
-def _restore(manager, step, shapes):
-  folder = Path(manager.directory) / str(step)
+def _restore(folder, shapes):
   theirs = _read_seal(folder)["arrays"]
   ours = _arrays(shapes)
   for name in theirs | ours:
@@ -182,7 +179,9 @@ def _restore(manager, step, shapes):
   arguments = ocp.args.Composite(
     state=ocp.args.StandardRestore(shapes), memory=ocp.args.JsonRestore()
   )
-  restored = manager.restore(step, args=arguments)
+  # A manager would also read the others, which may be damaged.
+  with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
+    restored = checkpointer.restore(folder, args=arguments)
   return restored["state"], restored["memory"]
 
 

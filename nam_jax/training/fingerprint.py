@@ -47,6 +47,10 @@ def only(fingerprint: Fingerprint, names: Sequence[str]) -> Fingerprint:
 
 def differences(theirs: Fingerprint, ours: Fingerprint) -> list[str]:
   """What is not the same in the splits of `ours`; empty for the same data."""
+  there, here = (
+    {file["name"]: file["bytes"] for file in data["files"]}
+    for data in (theirs, ours)
+  )
   found = []
   for name, split in ours["splits"].items():
     other = theirs["splits"].get(name, {"rows": 0, "sha256": "none"})
@@ -61,10 +65,6 @@ def differences(theirs: Fingerprint, ours: Fingerprint) -> list[str]:
       )
   if not found:
     return []
-  there, here = (
-    {file["name"]: file["bytes"] for file in data["files"]}
-    for data in (theirs, ours)
-  )
   changed = [n for n in there | here if there.get(n) != here.get(n)]
   return found + [
     f"file {name} has {there.get(name, 'no')} bytes there and"

@@ -90,8 +90,19 @@ def test_the_same_rows_from_another_file_are_the_same_data(finished):
   assert int(_load(finished, _data(copy=7)).state.step) == 4
 
 
-def test_a_damaged_fingerprint_is_one_line(finished, tmp_path):
-  fields = _json(finished / "config.json") | {"fingerprint": {"splits": 3}}
+@pytest.mark.parametrize(
+  "damage",
+  [
+    {"splits": 3},
+    {"files": 3},
+    {"files": [{"nome": "a.txt", "bytes": 1}]},
+    {"files": None},
+  ],
+  ids=str,
+)
+def test_a_damaged_fingerprint_is_one_line(finished, tmp_path, damage):
+  fields = _json(finished / "config.json")
+  fields["fingerprint"] |= damage
   whole_files.write_json(tmp_path / "config.json", fields)
   with pytest.raises(training.UserError, match=r"fingerprint .* is damaged"):
     _load(tmp_path, _data())

@@ -1,15 +1,17 @@
 """A full disk ends a run in one line that names the last good checkpoint."""
 
 import errno
+import logging
 import os
 import shutil
+import sys
 import types
 
 import orbax.checkpoint as ocp
 import pytest
 
 from nam_jax import training
-from nam_jax.training import metrics_log, run_dir, whole_files
+from nam_jax.training import full_disk, metrics_log, run_dir, whole_files
 from tests.training import toy
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -80,6 +82,46 @@ def test_retry_says_it_again_and_then_goes_on(half, full, monkeypatch, capsys):
   result = toy.run(half, toy.make_config())
   assert int(result.state.step) == 20
   assert "after step 5" in capsys.readouterr().out
+
+
+@pytest.fixture
+def failed(caplog, monkeypatch):
+  """Fails as threads of orbax do, and returns what is printed of it."""
+  late = types.SimpleNamespace(exc_value=RuntimeError("Event loop is closed"))
+  printed = []
+  monkeypatch.setattr(
+    sys, "unraisablehook", lambda found: printed.append(str(found.exc_value))
+  )
+  monkeypatch.setattr(logging.getLogger("absl"), "filters", [])
+
+  def fail(error):
+    printed.clear()
+    caplog.clear()
+    try:
+      raise error
+    except (OSError, ValueError):
+      logging.getLogger("absl").exception("a thread failed")
+    sys.unraisablehook(late)
+    logged = [str(r.exc_info[1]) for r in caplog.records if r.exc_info]
+    return logged + printed
+
+  return fail
+
+
+def test_threads_of_orbax_print_nothing_of_a_full_disk(tmp_path, failed):
+  with full_disk.explained(tmp_path):
+    assert failed(FULL) == []
+    assert failed(ValueError("something else")) == ["something else"]
+  assert failed(FULL) == [str(FULL), "Event loop is closed"]
+
+
+def test_nor_do_they_afterwards(tmp_path, failed):
+  with (
+    pytest.raises(training.UserError, match="No space left"),
+    full_disk.explained(tmp_path),
+  ):
+    raise FULL
+  assert failed(FULL) == []
 
 
 def test_results_name_the_last_checkpoint(half, monkeypatch):

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -186,6 +187,20 @@ def test_damaged_newest_checkpoint_falls_back_with_a_warning(
   assert "continuing from step 35" in warning
   kept = sorted(p for p in (workdir / "damaged" / "40").rglob("*"))
   assert len(kept) == len(broken)
+
+
+def test_a_run_is_read_beside_a_checkpoint_with_a_damaged_time(
+  tmp_path, unbroken, caplog
+):
+  workdir = tmp_path / "run"
+  shutil.copytree(unbroken, workdir)
+  file = workdir / "checkpoints" / "40" / "_CHECKPOINT_METADATA"
+  text = re.sub(r"\d{19}", "9" * 20, file.read_text())  # orbax fails at it
+  file.write_text(text)
+  found = toy.training.load(toy.make_config(**CONFIG), workdir, toy.init_fn)
+  assert int(found.state.step) == 35
+  (notice,) = toy.notices(caplog)
+  assert notice.endswith("40 is damaged (_CHECKPOINT_METADATA has changed)")
 
 
 def test_unfinished_checkpoint_is_removed_with_a_warning(
