@@ -1,9 +1,10 @@
 """Feature extractors for few-shot learning: images to feature vectors.
 
-The networks of Gidaris & Komodakis (2018). None ends in a ReLU, so features and
-the weights of a cosine classifier may be negative. Any other Flax module can be
-named as "package.module:Class"; it is called as module(x, train=...) and
-returns features [b d].
+The networks of Gidaris & Komodakis (2018), and one that learns more per second
+on a CPU. None ends in a ReLU, so features and the weights of a cosine
+classifier may be negative. Any other Flax module can be named as
+"package.module:Class"; it is called as module(x, train=...) and returns
+features [b d].
 """
 
 import importlib
@@ -78,6 +79,33 @@ class ResNetLike(nn.Module):
     return drop(x)
 
 
+class FoldedResNet(nn.Module):
+  """Residual blocks with many channels, on small maps.
+
+  On a CPU, convolutions of few channels over large maps take most of a
+  network's time and little of its arithmetic. Here, 2 x 2 pixels are folded
+  into channels, and residual blocks start at a quarter of the image's side.
+
+  Attributes:
+    widths: channels of the first convolution and of the blocks.
+  """
+
+  widths: tuple[int, ...] = (32, 64, 128, 256)
+
+  @nn.compact
+  def __call__(
+    self, x: Float[Array, "b h w c"], *, train: bool = False
+  ) -> Float[Array, "b d"]:
+    """One vector per image."""
+    x = _norm(train)(_conv(self.widths[0], 3, use_bias=False)(fold(x)))
+    for width in self.widths[1:]:
+      x = halve(nn.leaky_relu(x, 0.1))
+      shortcut = _norm(train)(_conv(width, 1, use_bias=False)(x))
+      x = nn.relu(_norm(train)(_conv(width, 3, use_bias=False)(x)))
+      x = _norm(train)(_conv(width, 3, use_bias=False)(x)) + shortcut
+    return jnp.mean(x, axis=(1, 2))
+
+
 class Identity(nn.Module):
   """The identity, for data that are already features."""
 
@@ -88,6 +116,13 @@ class Identity(nn.Module):
     """Returns x."""
     del train
     return x
+
+
+def fold(x: Float[Array, "b h w c"]) -> Float[Array, "b y x d"]:
+  """2 x 2 pixels become channels; an odd last row or column is left out."""
+  b, h, w, c = x.shape
+  x = x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c)
+  return x.swapaxes(2, 3).reshape(b, h // 2, w // 2, 4 * c)
 
 
 def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
@@ -123,6 +158,7 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
   "conv128": lambda: ConvNet((64, 64, 128, 128)),
   "conv": ConvNet,
   "resnet": ResNetLike,
+  "folded_resnet": FoldedResNet,
   "identity": Identity,
 }
 

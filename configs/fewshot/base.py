@@ -93,10 +93,10 @@ def stage(num_steps: int, batch_size: int, eval_every: int, **fields) -> dict:
   }
 
 
-def conv32(num_steps: int, eval_every: int) -> dict:
-  """Preset cpu for small photographs: Conv32 and a short schedule."""
+def photographs(backbone: str, num_steps: int, eval_every: int) -> dict:
+  """Preset cpu for small photographs: a short schedule."""
   return {
-    "backbone": "conv32",
+    "backbone": backbone,
     "num_val_episodes": 500,
     "stage1": stage(num_steps, 64, eval_every),
     "stage2": stage(1000, 8, 250, learning_rate=0.01),

@@ -13,7 +13,7 @@ def get_config(arg: str = "all"):
   return base.get_config(
     arg,
     {
-      "cpu": base.conv32(num_steps=6000, eval_every=500),
+      "cpu": base.photographs("conv32", num_steps=6000, eval_every=500),
       "paper": base.PROTOCOL,
     },
     data="cifar-fs",

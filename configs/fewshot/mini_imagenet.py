@@ -2,13 +2,15 @@
 
 python train_fewshot.py --config=configs/fewshot/mini_imagenet.py --data_dir=DIR
 
-Preset `cpu` trains Conv32 for 36 epochs, in two hours on one core. `sessions`
-learns 40 classes in 8 sessions, next to 60 base classes.
+Preset `cpu` trains a small ResNet for 24 epochs, in an hour on one core.
+`sessions` learns 40 classes in 8 sessions, next to 60 base classes.
 """
 
 from configs.fewshot import base
 
-_CPU = base.conv32(num_steps=18_000, eval_every=1500)
+_CPU = base.photographs("folded_resnet", num_steps=12_000, eval_every=1000) | {
+  "recipe": {"label_smoothing": 0.1},
+}
 
 
 def get_config(arg: str = "all"):

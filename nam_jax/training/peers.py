@@ -10,6 +10,7 @@ that the line below is all that is said.
 import atexit
 import contextlib
 import os
+import secrets
 import socket
 import threading
 
@@ -20,6 +21,10 @@ from jax.experimental import multihost_utils
 from nam_jax.training import relay
 
 _GOODBYE = b"."
+# What a process says first: a secret of the run, and its number.
+_SECRET_BYTES, _NUMBER_BYTES = 16, 4
+# A connection that says nothing for so many seconds is not of this run.
+_PATIENCE = 5.0
 # A machine that is silent for so many seconds is gone: 5 + 4 * 5.
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
 
@@ -49,13 +54,43 @@ def _connections(host):
   index = jax.process_index()
   server = _listen() if index == 0 else None
   port = server.getsockname()[1] if server else 0
-  port = int(multihost_utils.broadcast_one_to_all(np.int32(port)))
+  secret = np.frombuffer(secrets.token_bytes(_SECRET_BYTES), np.int32)
+  port, *secret = multihost_utils.broadcast_one_to_all(
+    np.array([port, *secret], np.int32)
+  )
+  secret = np.array(secret, np.int32).tobytes()
   if server:
-    others = [server.accept()[0] for _ in range(jax.process_count() - 1)]
-    return {int.from_bytes(other.recv(4)): other for other in others}
-  first = socket.create_connection((host, port))
-  first.sendall(index.to_bytes(4))
+    with server:
+      return _accept(server, secret, jax.process_count() - 1)
+  first = socket.create_connection((host, int(port)))
+  first.sendall(secret + index.to_bytes(_NUMBER_BYTES))
   return {0: first}
+
+
+def _accept(server, secret, count):
+  """The connections of so many processes, by number; others are closed."""
+  found = {}
+  while len(found) < count:
+    connection, _ = server.accept()
+    connection.settimeout(_PATIENCE)
+    words = _received(connection, len(secret) + _NUMBER_BYTES)
+    if secrets.compare_digest(words[: len(secret)], secret):
+      connection.settimeout(None)
+      found[int.from_bytes(words[len(secret) :])] = connection
+    else:
+      connection.close()
+  return found
+
+
+def _received(connection, count):
+  """The next bytes, fewer if no more come."""
+  words = b""
+  with contextlib.suppress(OSError):
+    while len(words) < count:
+      if not (more := connection.recv(count - len(words))):
+        break
+      words += more
+  return words
 
 
 def _listen():

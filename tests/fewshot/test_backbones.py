@@ -12,6 +12,7 @@ from nam_jax import training
 SMALL = {
   "conv": {"widths": (3, 4)},
   "resnet": {"widths": (2, 3, 2), "features": (6, 5)},
+  "folded_resnet": {"widths": (2, 3)},
 }
 
 
@@ -22,6 +23,7 @@ SMALL = {
     ("conv64", 1600, 112_832),
     ("conv128", 3200, 260_544),
     ("resnet", 512, 2_570_464),
+    ("folded_resnet", 256, 1_210_432),
   ],
 )
 def test_sizes_are_those_of_the_protocol(name, features, parameters):
@@ -40,6 +42,17 @@ def test_halve_is_max_pooling(shape):
   x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
   expected = nn.max_pool(x, (2, 2), (2, 2))
   np.testing.assert_array_equal(backbones.halve(jnp.asarray(x)), expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 8, 3), (1, 7, 5, 2)])
+def test_fold_keeps_the_pixels_of_a_square_together(shape):
+  x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+  folded = backbones.fold(jnp.asarray(x))
+  b, h, w, c = shape
+  assert folded.shape == (b, h // 2, w // 2, 4 * c)
+  for row, column in np.ndindex(h // 2, w // 2):
+    square = x[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
+    np.testing.assert_array_equal(folded[:, row, column], square.reshape(b, -1))
 
 
 @pytest.mark.parametrize("name", SMALL)
