@@ -57,8 +57,15 @@ class AlgorithmicConfig(training.TrainConfig):
       )
 
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
-    """Adds what is new: runs of version 0.1 follow the paper."""
-    return {"protocol": "paper", **super().upgraded(fields)}
+    """Adds what is new: runs of version 0.1 follow the paper.
+
+    What they were tested with past the splits has changed since, and does not
+    matter to the training.
+    """
+    fields = super().upgraded(fields)
+    if "protocol" in fields:
+      return fields
+    return {**fields, "protocol": "paper", "sweep_kwargs": self.sweep_kwargs}
 
 
 def read(

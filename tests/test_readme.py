@@ -120,6 +120,11 @@ def test_what_changes_bits_is_said_where_the_same_numbers_are_promised():
     assert "as many cores and the same version of JAX" in part
 
 
+def test_the_pages_say_what_runs_code():
+  text = " ".join(" ".join(PAGES.values()).split())
+  assert "`--config` is a Python program and runs with your rights" in text
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_all_code_and_all_commands_of_a_page_run(page, folder):
   run_page(page, PAGES[page], folder)

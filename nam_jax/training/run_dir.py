@@ -97,7 +97,8 @@ def check_same(
   if differences:
     raise UserError(
       f"{workdir} holds a run with another config: {'; '.join(differences)};"
-      " choose another workdir"
+      " choose another workdir, or continue it with its own settings, which are"
+      " in its config.json"
     )
   _, data = _read(workdir)
   if data is None or fingerprint is None:

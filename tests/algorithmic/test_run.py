@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 import sys
 
 import jax.numpy as jnp
@@ -156,6 +157,24 @@ def test_the_same_command_continues_a_run(guess_run, capsys):
   guess(guess_run)
   assert read(guess_run) == before
   assert "continuing the run" in capsys.readouterr().out
+
+
+def test_a_run_of_an_older_version_is_tested_as_new_ones_are(
+  guess_run, tmp_path
+):
+  workdir = tmp_path / "run"
+  shutil.copytree(guess_run, workdir)
+  file = workdir / "config.json"
+  fields = json.loads(file.read_text())
+  for name in ("protocol", "fingerprint"):
+    del fields[name]
+  fields["sweep_kwargs"] = {"tape_length": 256}
+  file.write_text(json.dumps(fields))
+  guess(workdir, "--test_only")
+  fields["protocol"] = "paper"
+  file.write_text(json.dumps(fields))
+  with pytest.raises(training.UserError, match="sweep_kwargs is"):
+    guess(workdir, "--test_only")
 
 
 def test_another_protocol_has_other_sets_and_new_samples_every_epoch(
