@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
   add("--steps", type=int, default=500, help="updates of each run")
   add("--seed", type=int, default=0)
   add("--out", type=Path, help="picture (default: parity.png in the folder)")
-  add("--json", type=Path, help="file of tables to add `parity` to")
+  add("--json", type=record.table_file, help="file of tables to add to")
   tool.run(parser, _learn, argv)
 
 

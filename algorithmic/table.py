@@ -23,7 +23,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
   parser = tables.make_parser(table, usage)
   add = parser.add_argument
   add("--suite", choices=SUITES, default="paper", help="which table")
-  add("--json", type=Path, help="file of tables to add this one to")
+  add("--json", type=record.table_file, help="file of tables to add to")
   add("--picture", type=Path, help="file to draw the curves of recall in")
   options = tables.parse(table, parser, argv)
   if options.picture and options.suite != "recall":

@@ -159,7 +159,7 @@ def main(argv: Sequence[str]) -> int:
     help=f"some of {', '.join(targets.TARGETS)} (default: all)",
   )
   add("--only", default="", help="programs whose name contains this text")
-  add("--json", type=Path, help="file of tables to write the figures to")
+  add("--json", type=record.table_file, help="file of tables to add to")
   options = parser.parse_args(argv)
   chosen = [name for name in programs.PROGRAMS if options.only in name]
   if not chosen:

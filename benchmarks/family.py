@@ -26,7 +26,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import flags, goals, report, rules
@@ -178,7 +177,7 @@ def make_parser() -> argparse.ArgumentParser:
   )
   add(
     "--json",
-    type=Path,
+    type=record.table_file,
     help=f"file of tables to write {TABLE} to",
   )
   return parser

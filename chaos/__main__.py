@@ -74,7 +74,11 @@ def make_parser() -> argparse.ArgumentParser:
   add("--jobs", type=_count, default=2, help="trials at the same time")
   add("--limit", type=float, default=60.0, help="seconds until it hangs")
   add("--folder", type=Path, default=Path("runs/chaos"), help="to work in")
-  add("--json", type=Path, help="file of tables to add this one to")
+  add(
+    "--json",
+    type=record.table_file,
+    help="file of tables to add this one to",
+  )
   return parser
 
 

@@ -60,14 +60,28 @@ def _machine(results):
   return f"{about['device']}, {cores}, JAX {results['versions']['jax']}"
 
 
+def table_file(text: str) -> Path:
+  """The type of an option: a file of tables, or one that can be made."""
+  file = Path(text)
+  try:
+    _tables(file)
+  except (OSError, ValueError, RecursionError) as error:
+    raise argparse.ArgumentTypeError(
+      f"{text!r:.200} is not a file of tables like docs/results.json"
+    ) from error
+  if not file.parent.is_dir():
+    raise argparse.ArgumentTypeError(f"{text!r:.200}: there is no such folder")
+  return file
+
+
 def read_table(file: Path, name: str) -> dict[str, Any] | None:
   """A table in such a file, if it is there."""
-  return json.loads(file.read_text(encoding="utf-8")).get(name)
+  return _tables(file).get(name)
 
 
 def write_table(file: Path, name: str, table: Mapping[str, Any]) -> None:
-  """Replaces a table in a file like docs/results.json."""
-  written = {**json.loads(file.read_text(encoding="utf-8")), name: table}
+  """Replaces a table in a file like docs/results.json, which may be new."""
+  written = {**_tables(file), name: table}
 
   def text(value):
     return json.dumps(value, ensure_ascii=False)
@@ -86,3 +100,13 @@ def write_table(file: Path, name: str, table: Mapping[str, Any]) -> None:
     for key, table in written.items()
   ]
   file.write_text(block("{", blocks, "}", 0) + "\n", encoding="utf-8")
+
+
+def _tables(file):
+  """The tables of a file, by name; none if there is no file."""
+  if not file.exists():
+    return {}
+  found = json.loads(file.read_text(encoding="utf-8"))
+  if not isinstance(found, dict):
+    raise ValueError(f"{file} holds no tables")
+  return found

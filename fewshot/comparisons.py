@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -35,7 +34,9 @@ _RECORDED = ("tasks", "experiments", "seeds")
 def main(argv: Sequence[str], usage: str = __doc__) -> int:
   """Runs what is missing and prints the tables; returns 1 on failure."""
   parser = tables.make_parser(TABLE, usage)
-  parser.add_argument("--json", type=Path, help="file of tables to add to")
+  parser.add_argument(
+    "--json", type=record.table_file, help="file of tables to add to"
+  )
   options = tables.parse(TABLE, parser, argv)
   made = {"command": _command(parser, options), **record.when()}
   try:

@@ -45,7 +45,7 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
     help=f"further seeds for the {_BEST} rows that are best in validation",
   )
   add("--pictures", type=Path, help="folder to draw lra_TASK.png in")
-  add("--json", type=Path, help="file of tables to add lra_TASK to")
+  add("--json", type=record.table_file, help="file of tables to add to")
   options = tables.parse(TABLE, parser, argv)
   command = _command(parser, options)
   try:
