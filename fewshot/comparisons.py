@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from command_line import record, tables
-from fewshot import table
+from fewshot import paper, table
 from nam_jax.training.errors import UserError
 
 _HEADS = {
@@ -38,7 +38,6 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
     "--json", type=record.table_file, help="file of tables to add to"
   )
   options = tables.parse(TABLE, parser, argv)
-  made = {"command": _command(parser, options), **record.when()}
   try:
     runs = {
       (row, task): [
@@ -60,11 +59,22 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
     for name, (rows, differs) in _tables(options, finished).items():
       print(name, tables.as_text(rows, options.markdown), sep="\n", end="\n\n")
       if options.json:
+        made = _made(parser, options, finished)
         found = _as_record(rows, made, options.seeds, differs)
         record.write_table(options.json, name, found)
   except (UserError, OSError) as error:
     parser.error(str(error))
   return int(failed > 0)
+
+
+def _made(parser, options, finished):
+  """How the tables were made."""
+  runs = [results for found in finished.values() for results in found]
+  return {
+    "command": _command(parser, options),
+    **record.when(),
+    "machine": record.machines(runs),
+  }
 
 
 def _command(parser, options):
@@ -106,8 +116,9 @@ def _sessions_note(results: dict[str, Any]) -> str:
     f" each, mean of {found['num_rounds']} random orders; base and new: after"
     " the last session; differences from the tuned cosine classifier in the"
     f" same orders. Features of {results['backbone']}, trained in"
-    f" {results['stage1']['seconds'] / 60:.0f} minutes; published rows are of"
-    " ResNets."
+    f" {results['stage1']['seconds'] / 60:.0f} minutes."
+    + " Published rows are of ResNets."
+    * (results["data"] in paper.SESSIONS)
   )
 
 
@@ -143,6 +154,5 @@ def _as_record(rows, made, seeds, differs):
     "rows": [dict(zip(header, row, strict=True)) for row in rows],
     **made,
     "seeds": ", ".join(map(str, seeds)),
-    "machine": "CPU",
     "differs": differs,
   }

@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from command_line import script
+from command_line import machine, script
 from data_files import files_read
 from fewshot import (
   backbones,
@@ -153,6 +153,7 @@ def _run(experiment, train):
     "seed": config.seed,
     "num_way": config.num_way,
     "num_episodes": config.num_episodes,
+    "machine": machine.about(),
     "stage1": {
       "seconds": base.seconds,
       "validation": [

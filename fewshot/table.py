@@ -56,11 +56,10 @@ def session_rows(found: dict[str, Any], data: str) -> list[list[str]]:
         percent(gain, "+.2f") if gain else "",
       ]
     )
-  if data == "mini-imagenet":
-    for name, (average, final) in paper.SESSIONS.items():
-      blanks = [""] * (len(after) - 1)
-      cells = [*blanks, f"{final:.2f}", f"{average:.2f}", *[""] * 4]
-      rows.append([f"{name}, ResNet", *cells])
+  for name, (average, final) in paper.SESSIONS.get(data, {}).items():
+    blanks = [""] * (len(after) - 1)
+    cells = [*blanks, f"{final:.2f}", f"{average:.2f}", *[""] * 4]
+    rows.append([f"{name}, ResNet", *cells])
   return rows
 
 

@@ -20,7 +20,12 @@ def claim(cosine, nam, ci95=0.003):
   }
   gain = {"both": {"mean": nam - cosine, "ci95": ci95}}
   heads["nam_attention"]["difference"] = gain
-  return {"shots": {"5": heads}}
+  machine = {"device": "cpu", "cores": 1}
+  return {
+    "shots": {"5": heads},
+    "machine": machine,
+    "versions": {"jax": "0.10.2"},
+  }
 
 
 def test_the_claim_is_the_mean_of_paired_differences(tmp_path, capsys):
@@ -37,6 +42,7 @@ def test_the_claim_is_the_mean_of_paired_differences(tmp_path, capsys):
   assert line.endswith("+1.00, -1.00")
   table = json.loads(file.read_text())["fewshot_claim"]
   assert table["seeds"] == "0, 1, 2"
+  assert table["machine"] == "cpu, 1 core, JAX 0.10.2"
   assert "--experiments=claim --seeds=0,1,2" in table["command"]
   assert all(docs_tables.provenance(table, table["rows"][0]).values())
   assert "| glyphs | 91.00 |" in docs_tables.as_markdown({"x": table}, "x")
