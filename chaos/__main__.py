@@ -183,14 +183,13 @@ def counted(verdicts: Sequence[Verdict]) -> list[dict[str, str]]:
 
 def _record(options, argv, columns, rows) -> None:
   words = [w for w in argv if not w.startswith(("--json", "--folder"))]
-  about = machine.about()
+  made = {"machine": machine.about(), "versions": {"jax": jax.__version__}}
   table = {
     "columns": columns,
     "command": " ".join(["python -m chaos", *words]),
     **record.when(),
     "seeds": f"from {options.seed}",
-    "machine": f"{about['device']}, {about['cores']} cores,"
-    f" JAX {jax.__version__}",
+    "machine": record.machines([made]),
     "differs": f"A small disk is {disks.stand_in()}. Hung: more than"
     f" {options.limit:g} s.",
     "rows": rows,
