@@ -2,7 +2,7 @@
 
 python train_fewshot.py --config=configs/fewshot/omniglot.py --data_dir=DIR
 
-Preset `sessions` learns the 659 novel characters in 131 sessions.
+Preset `sessions` learns 655 novel characters in 131 sessions.
 """
 
 from configs.fewshot import base
