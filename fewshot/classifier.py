@@ -56,10 +56,11 @@ class FewShotClassifier:
       spec: what to build: `backbone` and `head`, each a dict with the
         arguments of `make_backbone` and `make_head`, the backbone None if
         inputs are vectors; the `input_shape` of one input; the `names` of the
-        base classes; the `novel_bias` of the logits; optionally `preprocess`,
-        a dict with the fields of `Preprocess`, the `threshold` of scores below
-        which an input is none of the classes, and the `held_out_threshold`
-        that was found with classes held out of training.
+        base classes; the `novel_bias` of the logits; optionally `mirror`, as
+        for `make_extract`, `preprocess`, a dict with the fields of
+        `Preprocess`, the `threshold` of scores below which an input is none of
+        the classes, and the `held_out_threshold` that was found with classes
+        held out of training.
       base_variables: variables of the `BaseNetwork`.
       head_params: parameters of the `EpisodeNetwork`; none as long as nothing
         is known of the vectors.
@@ -78,7 +79,9 @@ class FewShotClassifier:
     if spec["backbone"] is not None:
       backbone = backbones.make_backbone(**spec["backbone"])
       self._network = network.BaseNetwork(backbone, len(spec["names"]))
-      self._extract = network.make_extract(self._network, _ROWS_AT_ONCE)
+      self._extract = network.make_extract(
+        self._network, _ROWS_AT_ONCE, mirror=spec.get("mirror", False)
+      )
 
   @classmethod
   def from_embeddings(

@@ -104,6 +104,8 @@ class FewShotConfig:
   # Augmentation of training images: random shifts in pixels, reflections.
   pad: int = 0
   flip: bool = False
+  # Whether features are means over an image and its mirror image.
+  mirror: bool = False
   # More ways to better features in stage 1.
   recipe: RecipeConfig = RecipeConfig()
   # Name in the results -> {"kind": a name from fewshot/heads.py, its fields,
@@ -153,6 +155,8 @@ class FewShotConfig:
     names += ("train_base_query", "feature_dropout_rate", "num_val_episodes")
     settings = {name: getattr(self, name) for name in names}
     settings |= {"head": self.heads[label], "num_shot": num_shot}
+    if self.mirror:  # older runs have no such setting
+      settings["mirror"] = True
     return self._stage("stage2", settings)
 
   def compared_with(self) -> str | None:

@@ -90,15 +90,25 @@ def augment(
   return images
 
 
-def make_extract(net: BaseNetwork, rows_at_once: int = 256):
+def make_extract(
+  net: BaseNetwork, rows_at_once: int = 256, *, mirror: bool = False
+):
   """(variables, data) -> features [n d] as a numpy array.
 
   Args:
     net: the network.
     rows_at_once: rows per compiled call, or the next power of two if there
       are fewer.
+    mirror: whether features are the mean over an image and its mirror image.
   """
-  forward = jax.jit(lambda variables, inputs: net.apply(variables, inputs)[0])
+
+  @jax.jit
+  def forward(variables, inputs):
+    features, _ = net.apply(variables, inputs)
+    if mirror:
+      mirrored, _ = net.apply(variables, inputs[:, :, ::-1])
+      features = (features + mirrored) / 2
+    return features
 
   def extract(variables: dict, data: np.ndarray) -> np.ndarray:
     number = min(rows_at_once, 1 << max(0, len(data) - 1).bit_length())

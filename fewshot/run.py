@@ -79,6 +79,8 @@ def make_experiment(
       sessions.check(config.sessions, dataset.test)
     if config.recipe.rotation and dataset.test.data.ndim != 4:
       raise ValueError("recipe.rotation turns images, but these are features")
+    if config.mirror and dataset.test.data.ndim != 4:
+      raise ValueError("mirror needs images, but these are features")
     if config.compare_with and config.compare_with not in config.heads:
       raise ValueError(
         spelling.unknown("head", config.compare_with, config.heads)
@@ -217,6 +219,7 @@ def _classifier(experiment, base, head, label, threshold):
     "input_shape": list(shape),
     "names": list(base_train.names),
     "novel_bias": head.novel_bias,
+    "mirror": config.mirror,
     "preprocess": how and dataclasses.asdict(how),
     "held_out_threshold": threshold,
   }

@@ -110,6 +110,8 @@ def check(
   if shown.shape != (len(spec["names"]),):
     raise ValueError("it hides classes that it does not have")
   _check_number(spec, "novel_bias")
+  if not isinstance(spec.get("mirror", False), bool):
+    raise ValueError("its mirror is neither true nor false")
   for name in ("threshold", "held_out_threshold"):
     if spec.get(name) is not None:
       _check_number(spec, name)

@@ -81,9 +81,11 @@ class Features(NamedTuple):
 def features(experiment: Experiment, trained: training.TrainState) -> Features:
   """Features from the trained network; features.npz keeps them for next time.
 
-  The file is used only if it matches the weights and the data.
+  The file is used only if it matches the weights and the data. Features of
+  mirrored images have a file of their own.
   """
-  path = experiment.workdir / "features.npz"
+  mirror = experiment.config.mirror
+  path = experiment.workdir / f"features{'_mirror' * mirror}.npz"
   splits, kept = experiment.dataset.splits(), _read(path)
   if (
     kept is not None
@@ -95,7 +97,7 @@ def features(experiment: Experiment, trained: training.TrainState) -> Features:
     )
   ):
     return kept
-  extract = network.make_extract(experiment.network)
+  extract = network.make_extract(experiment.network, mirror=mirror)
   variables = {"params": trained.params, **trained.extra}
   found = Features(
     **{name: extract(variables, split.data) for name, split in splits.items()},

@@ -12,8 +12,9 @@ from configs.fewshot import base
 
 _CPU = base.photographs("folded_resnet", num_steps=7000, eval_every=700) | {
   "recipe": {"label_smoothing": 0.1, "rotation": 0.5, "ema": 0.998},
+  "mirror": True,
 }
-_UPRIGHT = _CPU | {"recipe": {"label_smoothing": 0.1}}
+_UPRIGHT = _CPU | {"recipe": {"label_smoothing": 0.1}, "mirror": False}
 
 
 def get_config(arg: str = "all"):

@@ -232,6 +232,7 @@ def test_an_image_gets_no_advice_about_pickles(tmp_path):
     ),
     ({"novel_bias": None}, "its novel_bias is not a number"),
     ({"novel_bias": float("nan")}, "its novel_bias is not a number"),
+    ({"mirror": 1}, "its mirror is neither true nor false"),
     ({"added": ["other", "more"]}, "it has 2 names for 1 classes"),
     ({"shown": [True]}, ""),
     ({"preprocess": {"side": 20, "mode": "CMYK"}}, "expected the mode RGB"),

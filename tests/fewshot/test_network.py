@@ -83,6 +83,17 @@ def test_extracted_features_do_not_depend_on_the_portions(images, rows):
   np.testing.assert_allclose(found, apply(images)[0], atol=1e-5)
 
 
+def test_mirrored_features_are_the_same_for_a_mirror_image(images):
+  variables, apply = make(images, widths=(4,))
+  net, _, _ = compiled("conv", widths=(4,))
+  extract = network.make_extract(net, mirror=True)
+  found, mirrored = extract(variables, images), images[:, :, ::-1]
+  expected = (apply(images)[0] + apply(mirrored)[0]) / 2
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+  np.testing.assert_allclose(extract(variables, mirrored), found, atol=1e-5)
+  assert np.abs(found - apply(images)[0]).max() > 1e-3
+
+
 def test_features_pass_through_the_identity():
   data = np.random.default_rng(0).normal(2, 3, (20, 5)).astype(np.float32)
   _, apply = make(data, "identity")

@@ -131,6 +131,30 @@ def test_a_new_head_joins_without_repeating_stage_1(finished, tmp_path):
   assert "nam_calibrated" in more["shots"]["2"]
 
 
+def test_mirrored_features_have_their_own_file_heads_and_classifier(
+  finished, tmp_path
+):
+  workdir, _ = finished
+  shutil.copytree(workdir / "stage1", tmp_path / "stage1")
+  run(tmp_path, "--config.mirror=True", heads="cosine_tuned")
+  assert (tmp_path / "features_mirror.npz").exists()
+  assert not (tmp_path / "features.npz").exists()
+  with pytest.raises(training.UserError, match="'mirror': True"):
+    run(tmp_path, heads="cosine_tuned")
+  data = glyphs.load(num_base=1, num_val=1, num_novel=1, seed=5).test.data[:5]
+  for folder, same in ((tmp_path, True), (workdir, False)):
+    file = folder / "cosine_tuned-1shot" / "classifier.npz"
+    classifier = FewShotClassifier.load(file)
+    found = [classifier.predict(x, top=8) for x in (data, data[:, :, ::-1])]
+    probabilities = [[dict(row) for row in rows] for rows in found]
+    apart = max(
+      abs(one[name] - other[name])
+      for one, other in zip(*probabilities, strict=True)
+      for name in one
+    )
+    assert (apart < 1e-4) == same
+
+
 def test_stage_2_leaves_features_and_stage_1_alone(finished):
   """Backbone and batch statistics are bit-equal before and after."""
   workdir, _ = finished
