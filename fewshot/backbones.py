@@ -121,8 +121,7 @@ class Identity(nn.Module):
 def fold(x: Float[Array, "b h w c"]) -> Float[Array, "b y x d"]:
   """2 x 2 pixels become channels; an odd last row or column is left out."""
   b, h, w, c = x.shape
-  x = x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c)
-  return x.swapaxes(2, 3).reshape(b, h // 2, w // 2, 4 * c)
+  return _squares(x).swapaxes(2, 3).reshape(b, h // 2, w // 2, 4 * c)
 
 
 def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
@@ -132,10 +131,15 @@ def halve(x: Float[Array, "b h w c"]) -> Float[Array, "b y x c"]:
   pooling window's, and unlike that of a maximum over axes it does not divide by
   the number of entries that equal the maximum.
   """
-  b, h, w, c = x.shape
-  x = x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c)
+  x = _squares(x)
   x = jnp.maximum(x[:, :, 0], x[:, :, 1])
   return jnp.maximum(x[..., 0, :], x[..., 1, :])
+
+
+def _squares(x):
+  """Rows and columns in pairs: [b h w c] to [b y 2 x 2 c]."""
+  b, h, w, c = x.shape
+  return x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c)
 
 
 def _conv(width, size, use_bias=True):

@@ -56,10 +56,10 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
     }
     if options.show and not any(finished.values()):
       raise UserError(f"{options.folder} holds none of these runs")
+    made = _made(parser, options, finished) if options.json else {}
     for name, (rows, differs) in _tables(options, finished).items():
       print(name, tables.as_text(rows, options.markdown), sep="\n", end="\n\n")
       if options.json:
-        made = _made(parser, options, finished)
         found = _as_record(rows, made, options.seeds, differs)
         record.write_table(options.json, name, found)
   except (UserError, OSError) as error:
@@ -69,23 +69,14 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
 
 def _made(parser, options, finished):
   """How the tables were made."""
+  program = "python fewshot_table.py"
+  command = record.command(program, parser, options, _RECORDED)
   runs = [results for found in finished.values() for results in found]
   return {
-    "command": _command(parser, options),
+    "command": command + " --data_dir=DIR" * bool(options.data_dir),
     **record.when(),
     "machine": record.machines(runs),
   }
-
-
-def _command(parser, options):
-  """The command that repeats the runs, wherever the data is."""
-  words = ["python fewshot_table.py"]
-  for name in _RECORDED:
-    value = getattr(options, name)
-    if value != parser.get_default(name):
-      words.append(f"--{name}={','.join(map(str, value))}")
-  words += options.extra
-  return " ".join([*words, *["--data_dir=DIR"] * bool(options.data_dir)])
 
 
 def _tables(options, finished):
