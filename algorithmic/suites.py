@@ -10,6 +10,7 @@ from algorithmic.data import PROTOCOLS
 from algorithmic.tasks import groups
 
 Results = Mapping[str, Any]  # the content of results.json
+Value = Any  # what a table keeps of them: a number or several
 
 _CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
 # Numbers of pairs that a cell of recall shows.
@@ -30,7 +31,8 @@ class Suite(NamedTuple):
   tasks: tuple[str, ...]
   rows: Mapping[str, Row]
   config: Callable[[str, str], str]  # task, model -> config file and argument
-  number: Callable[[str, Sequence[Results]], str]  # task, its finished runs
+  value: Callable[[Results], Value]
+  number: Callable[[str, Sequence[Value]], str]  # task, values of its runs
   published: Mapping[str, Mapping[str, str]] = {}  # more rows: task -> number
   beside: Callable[[str, str], str] = lambda *_: ""  # the paper's number
   flags: Callable[[str], tuple[str, ...]] = lambda _: ()  # task -> flags
@@ -47,7 +49,9 @@ def score(results: Results) -> float:
     for digits in range(split.low, split.high + 1)
   ]
   by_length = results["by_length"]
-  return fmean(by_length[str(digits)]["token_accuracy"] for digits in lengths)
+  return round(
+    fmean(by_length[str(digits)]["token_accuracy"] for digits in lengths), 5
+  )
 
 
 def chance(task: str) -> float:
@@ -79,12 +83,14 @@ def _recall_flags(task):
   return (f"--config.model_kwargs.emb_dim={task.rpartition('-')[2]}",)
 
 
-def _splits(_, runs):
+def _splits(results):
+  accuracies = [results["splits"][split] for split in paper.SPLITS]
+  return [round(a["sequence_accuracy"], 5) for a in accuracies]
+
+
+def _means(_, values):
   """The three splits of the paper, each the mean over all seeds."""
-  return "/".join(
-    percent(fmean(run["splits"][split]["sequence_accuracy"] for run in runs))
-    for split in paper.SPLITS
-  )
+  return "/".join(percent(fmean(split)) for split in zip(*values, strict=True))
 
 
 def _papers(task, model):
@@ -92,21 +98,27 @@ def _papers(task, model):
   return "/".join(percent(number / 100) for number in accuracies)
 
 
-def _score(_, runs):
-  return _best_and_mean([100 * score(run) for run in runs], "{:.1f}")
+def _in_percent(_, scores):
+  return _best_and_mean([100 * score for score in scores], "{:.1f}")
 
 
-def _scaled_score(task, runs):
+def _scaled(task, scores):
   guess = chance(task)
-  scaled = [max(0, (score(run) - guess) / (1 - guess)) for run in runs]
+  scaled = [max(0, (score - guess) / (1 - guess)) for score in scores]
   return _best_and_mean(scaled, "{:.3f}")
 
 
-def _by_pairs(_, runs):
-  return "/".join(
-    f"{100 * fmean(r['by_length'][str(n)]['token_accuracy'] for r in runs):.0f}"
-    for n in PAIRS
-  )
+def _by_pairs(results):
+  """Accuracy with one pair, two pairs, and so on."""
+  by_length = results["by_length"]
+  return [
+    round(by_length[str(n + 1)]["token_accuracy"], 5)
+    for n in range(len(by_length))
+  ]
+
+
+def _some_pairs(_, values):
+  return "/".join(f"{100 * fmean(v[n - 1] for v in values):.0f}" for n in PAIRS)
 
 
 def _best_and_mean(numbers, form):
@@ -140,6 +152,7 @@ SUITES = {
     {model: Row(model) for model in paper.ACCURACY},
     _papers_config,
     _splits,
+    _means,
     beside=_papers,
     notes=("Several seeds are averaged.", _CELLS),
   ),
@@ -148,7 +161,8 @@ SUITES = {
     published.CHOMSKY_TASKS,
     {name: Row(name) for name in ("nam_tm", "lsam", "nam")},
     _protocol_config("chomsky"),
-    _score,
+    score,
+    _in_percent,
     _text(published.CHOMSKY, "{:.1f}"),
     notes=(
       "Of several seeds, the best counts; their mean is in brackets.",
@@ -174,7 +188,8 @@ SUITES = {
       "lstm": Row("lstm"),
     },
     _protocol_config("state_tracking"),
-    _scaled_score,
+    score,
+    _scaled,
     _text(published.STATE_TRACKING, "{:.3f}"),
     notes=(
       "`nam` erases with p_e up to 2, `nam_pe1` up to 1; `nam_fading` also has"
@@ -199,6 +214,7 @@ SUITES = {
     },
     _recall_config,
     _by_pairs,
+    _some_pairs,
     flags=_recall_flags,
     notes=(
       "The number after the task is the width of the model; in `repeated`, keys"

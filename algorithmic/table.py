@@ -2,12 +2,13 @@
 
 import argparse
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from algorithmic import pictures
+from algorithmic import outcomes, pictures
 from algorithmic.config import NAMES
+from algorithmic.outcomes import Cell, Outcome
 from algorithmic.suites import SUITES, Row
 from command_line import record, tables
 
@@ -23,34 +24,38 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
   parser = tables.make_parser(table, usage)
   add = parser.add_argument
   add("--suite", choices=SUITES, default="paper", help="which table")
-  add("--json", type=record.table_file, help="file of tables to add to")
+  add(
+    "--json",
+    type=record.table_file,
+    help="file of tables to add to; what it has is not run again",
+  )
   add("--picture", type=Path, help="file to draw the curves of recall in")
   options = tables.parse(table, parser, argv)
   if options.picture and options.suite != "recall":
     parser.error("--picture draws recall; add --suite=recall")
+  before = _before(parser, options)
   runs = {
-    (seed, task, row): _run(table, suite, options, task, row, seed)
+    (cell := Cell(row, task, seed)): _run(table, suite, options, cell)
     for seed, task, row in itertools.product(
       options.seeds, options.tasks, options.rows
     )
   }
   failed = 0
   if not options.show:
-    failed = tables.complete(table, runs.values(), options.jobs)
-  found = {
-    (row, task): [runs[seed, task, row].results() for seed in options.seeds]
-    for row, task in itertools.product(options.rows, options.tasks)
+    missing = [run for cell, run in runs.items() if cell not in before]
+    failed = tables.complete(table, missing, options.jobs)
+  new = {
+    cell: results
+    for cell, run in runs.items()
+    if cell not in before and (results := run.results())
   }
-  cells = {
-    row: [_cell(suite, t, row, found[row, t]) for t in options.tasks]
-    for row in options.rows
-  }
-  print(tables.as_text(_lines(suite, options, cells), options.markdown))
+  found = before | outcomes.of(suite, new)
+  lines = _lines(suite, found, options.rows, options.tasks, options.seeds)
+  print(tables.as_text(lines, options.markdown))
   if options.picture:
-    pictures.save_recall(options.picture, _finished(found))
-  if options.json and any(_finished(found).values()):
-    command = record.command(f"python {_SCRIPT}", parser, options, _RECORDED)
-    _record(suite, options, found, command)
+    pictures.save_recall(options.picture, _values(found, options))
+  if options.json and found:
+    _record(suite, options, found, parser)
   return int(failed > 0)
 
 
@@ -85,65 +90,101 @@ def _row(suite, name):
   return suite.rows.get(name, Row(name))
 
 
-def _run(table, suite, options, task, row, seed):
-  flags = (*suite.flags(task), *_row(suite, row).flags)
-  return tables.make_run(table, options, task, row, seed, more=flags)
+def _run(table, suite, options, cell):
+  flags = (*suite.flags(cell.task), *_row(suite, cell.row).flags)
+  return tables.make_run(
+    table, options, cell.task, cell.row, cell.seed, more=flags
+  )
 
 
-def _finished(found):
-  return {cell: [r for r in runs if r] for cell, runs in found.items()}
+def _recorded_name(options):
+  """The name of the table in a file like docs/results.json."""
+  first, *_ = NAMES["presets"]
+  preset = "" if options.preset == first else f"_{options.preset}"
+  return f"algorithmic_{options.suite}{preset}"
 
 
-def _lines(suite, options, cells):
-  """The table with its header; one with many tasks has a line for each."""
-  lines = [["model", *options.tasks]]
-  lines += [[row, *texts] for row, texts in cells.items()]
+def _before(parser, options) -> dict[Cell, Outcome]:
+  """The outcomes that --json has, of runs with the same settings."""
+  if not options.json:
+    return {}
+  name = _recorded_name(options)
+  table = record.read_table(options.json, name)
+  if table and table["settings"] != options.extra:
+    was = " ".join(table["settings"]) or "none"
+    parser.error(
+      f"{options.json} has {name} with other settings ({was}); choose another"
+      " file for --json"
+    )
+  return outcomes.recorded(table)
+
+
+def _values(found: Mapping[Cell, Outcome], options):
+  """(row, task) -> the values of all seeds."""
+  return {
+    (row, task): [
+      found[cell].value
+      for seed in options.seeds
+      if (cell := Cell(row, task, seed)) in found
+    ]
+    for row, task in itertools.product(options.rows, options.tasks)
+  }
+
+
+def _lines(suite, found, rows, tasks, seeds):
+  """The table with its header; a suite of many tasks has a line for each."""
+  lines = [["model", *tasks]]
+  lines += [
+    [row, *(_cell(suite, found, row, task, seeds) for task in tasks)]
+    for row in rows
+  ]
   for row, numbers in suite.published.items():
-    lines.append([row, *(numbers.get(task, "") for task in options.tasks)])
-  if len(options.tasks) < len(suite.rows) + len(suite.published):
+    lines.append([row, *(numbers.get(task, "") for task in tasks)])
+  if len(suite.tasks) < len(suite.rows) + len(suite.published):
     return lines
   (_, *names), *columns = zip(*lines, strict=True)
   return [["task", *names], *map(list, columns)]
 
 
-def _cell(suite, task, row, found):
-  """Ours, its effort, the paper's; `found` has None for unfinished runs."""
-  finished = [results for results in found if results]
-  text = _ours(suite, task, finished) if finished else "-"
-  if finished and len(found) > 1:
-    text += f" x{len(finished)}"
+def _cell(suite, found, row, task, seeds):
+  """Our number, the mean effort of a run, how many seeds, the paper's."""
+  cells = [Cell(row, task, seed) for seed in seeds]
+  runs = [found[cell] for cell in cells if cell in found]
+  text = "-"
+  if runs:
+    number = suite.number(task, [run.value for run in runs])
+    epochs = fmean(run.epochs for run in runs)
+    minutes = fmean(run.minutes for run in runs)
+    text = f"{number} [{epochs:.3g} ep, {minutes:.3g} min]"
+    text += f" x{len(runs)}" * (len(seeds) > 1)
   papers = suite.beside(task, row)
   return f"{text} ({papers})" if papers else text
 
 
-def _ours(suite, task, runs):
-  """Our number, and the mean effort of a run."""
-  epochs = fmean(run["epochs"] for run in runs)
-  minutes = fmean(run["wall_seconds"] for run in runs) / 60
-  return f"{suite.number(task, runs)} [{epochs:.3g} ep, {minutes:.3g} min]"
-
-
-def _record(suite, options, found, command):
-  """Adds the table to a file like docs/results.json."""
-  finished = _finished(found)
-  every = [results for runs in finished.values() for results in runs]
-  cells = {}
-  for row in options.rows:
-    runs = {task: finished[row, task] for task in options.tasks}
-    if any(runs.values()):
-      cells[row] = [_ours(suite, t, r) if r else "-" for t, r in runs.items()]
-  header, *lines = _lines(suite, options, cells)
-  is_paper = options.suite == "paper"
-  name = "algorithmic" if is_paper else f"algorithmic_{options.suite}"
+def _record(suite, options, found, parser):
+  """Records all runs that are known, and their table."""
+  rows = _in_order(suite.rows, [cell.row for cell in found])
+  tasks = _in_order(suite.tasks, [cell.task for cell in found])
+  seeds = sorted({cell.seed for cell in found})
+  whole = argparse.Namespace(**{**vars(options), "seeds": seeds})
+  for name, used in (("tasks", tasks), ("models", rows)):
+    default = parser.get_default(name)
+    setattr(whole, name, default if {*used} <= {*default} else used)
+  header, *lines = _lines(suite, found, rows, tasks, seeds)
   title = suite.title[0].upper() + suite.title[1:]
   written = {
     "columns": header,
-    **({"paper": "algorithmic"} if is_paper else {}),
-    "command": command,
-    "seeds": ", ".join(map(str, sorted({r["seed"] for r in every}))),
-    "machine": record.machines(every),
-    **record.when(),
+    "command": record.command(f"python {_SCRIPT}", parser, whole, _RECORDED),
+    "settings": options.extra,
+    "seeds": ", ".join(map(str, seeds)),
+    **outcomes.made(found.values()),
     "differs": " ".join([f"{title}.", *suite.notes]),
     "rows": [dict(zip(header, line, strict=True)) for line in lines],
+    "runs": outcomes.as_record(found),
   }
-  record.write_table(options.json, name, written)
+  record.write_table(options.json, _recorded_name(options), written)
+
+
+def _in_order(known, found):
+  """What was found, in the order of the suite, others last."""
+  return [name for name in dict.fromkeys([*known, *found]) if name in found]

@@ -91,8 +91,8 @@ def write_table(file: Path, name: str, table: Mapping[str, Any]) -> None:
     return f"{opening}\n{lines}\n{' ' * indent}{closing}"
 
   def field(key, value):
-    if key == "rows":
-      return f'"rows": {block("[", map(text, value), "]", 4)}'
+    if key in ("rows", "runs"):
+      return f"{text(key)}: {block('[', map(text, value), ']', 4)}"
     return f"{text(key)}: {text(value)}"
 
   blocks = [

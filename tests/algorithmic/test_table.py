@@ -71,6 +71,7 @@ def test_missing_cells_are_run_and_finished_ones_skipped(
   tmp_path, capsys, monkeypatch
 ):
   finish(tmp_path, "palin-dnc-cpu-0", 1.0, 1.0, 1.0)
+  monkeypatch.setattr(record, "when", lambda: {"date": "", "commit": ""})
   commands = []
 
   def fake_run(command, stdout, stderr):
@@ -159,7 +160,7 @@ def test_chomsky_counts_lengths_from_41_and_the_best_seed(tmp_path, capsys):
   for row in made["rows"]:
     assert all(docs_tables.provenance(made, row).values())
   text = docs_tables.as_markdown(written, "algorithmic_chomsky")
-  assert "| parity | 75.0 (62.5) [4 ep, 2.1 min] | 100.0 |" in text
+  assert "| parity | 75.0 (62.5) [4 ep, 2.1 min] x2 | 100.0 |" in text
   assert "Not yet checked against the paper: even_pairs," in text
 
 
@@ -205,9 +206,71 @@ def test_papers_table_is_recorded_with_its_numbers_beside(tmp_path):
   file.write_text("{}")
   table.main([f"--folder={tmp_path}", "--show", f"--json={file}"])
   written = json.loads(file.read_text())
-  text = docs_tables.as_markdown(written, "algorithmic")
-  assert "| nam_tm | 100/100/99.0 [4 ep, 2.1 min] (100/100/100) | - (" in text
-  assert len(written["algorithmic"]["rows"]) == 1  # only what was run
+  text = docs_tables.as_markdown(written, "algorithmic_paper")
+  cell = "| nam_tm | 100/100/99.0 [4 ep, 2.1 min] (100/100/100) |\n"
+  assert cell in text
+  assert len(written["algorithmic_paper"]["rows"]) == 1  # only what was run
+
+
+def test_a_recorded_table_grows_without_its_folders(
+  tmp_path, capsys, monkeypatch
+):
+  started = []
+
+  def fake_run(command, stdout, stderr):
+    started.append(command[2].rpartition("/")[2])
+    return subprocess.CompletedProcess(command, 0)
+
+  monkeypatch.setattr(subprocess, "run", fake_run)
+  made = {"date": "2026-11-18", "commit": "abc1234"}
+  monkeypatch.setattr(record, "when", made.copy)
+  file = tmp_path / "results.json"
+
+  def call(folder, *arguments):
+    started.clear()
+    place = tmp_path / folder
+    place.mkdir(exist_ok=True)
+    words = [f"--folder={place}", "--suite=recall", f"--json={file}"]
+    table.main([*words, *arguments])
+    return [line.strip() for line in capsys.readouterr().out.splitlines()]
+
+  def finished(folder, name, accuracy):
+    (tmp_path / folder).mkdir()
+    finish_protocol(tmp_path / folder, name, "recall", lambda _: accuracy)
+
+  finished("first", "recall-16-nam-cpu-0", 0.5)
+  first = ["--models=nam", "--tasks=recall-16"]
+  assert "50/50/50/50 [4 ep, 2.1 min]" in call("first", *first)[-1]
+  (run,) = json.loads(file.read_text())["algorithmic_recall"]["runs"]
+  assert (run["row"], run["task"], run["seed"]) == ("nam", "recall-16", 0)
+  assert run["value"] == [0.5] * 64
+  # The folder is gone: only what was not recorded is run.
+  finished("second", "recall-16-nam-cpu-1", 1.0)
+  lines = call("second", *first, "--seeds=0,1,2")
+  assert started == ["recall.py:nam,cpu"]  # seed 2
+  assert "75/75/75/75 [4 ep, 2.1 min] x2" in lines[-1]
+  finished("third", "recall-16-linear-cpu-0", 0.25)
+  picture = tmp_path / "recall.png"
+  call("third", "--models=linear", "--show", f"--picture={picture}")
+  assert picture.exists()
+  made = json.loads(file.read_text())["algorithmic_recall"]
+  assert made["command"] == (
+    "python algorithmic_table.py --suite=recall --seeds=0,1"
+  )
+  assert made["rows"] == [
+    {
+      "task": "recall-16",
+      "linear": "25/25/25/25 [4 ep, 2.1 min] x1",
+      "nam": "75/75/75/75 [4 ep, 2.1 min] x2",
+    }
+  ]
+  # Runs with other settings are another table.
+  with pytest.raises(SystemExit):
+    call("third", "--show", "--config.num_steps=3")
+  assert "has algorithmic_recall with other settings (none)" in (
+    capsys.readouterr().err
+  )
+  assert len(json.loads(file.read_text())) == 1
 
 
 def test_suites_name_tasks_and_models_that_exist():
