@@ -8,6 +8,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed-$(EXTRAS)
 REQUIRED = -e '.[$(EXTRAS)]' -c constraints.txt
+# One device for each of two cores: XLA runs most small operations on one.
+TWO := 'from command_line import machine; print(min(2, len(machine.cores())))'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -23,7 +25,8 @@ help: ## show this list
 setup: $(INSTALLED) ## create .venv and install (the others do it when needed)
 
 train: $(INSTALLED) ## train a small NAM Turing machine (ARGS="..." is passed on)
-	$(PY) train_algorithmic.py $(ARGS)
+	export JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-$$($(PY) -c $(TWO))}; \
+	  $(PY) train_algorithmic.py $(ARGS)
 
 report: $(INSTALLED) ## show all runs beside the paper's in runs/report.html
 	$(PY) -m report runs $(ARGS)
