@@ -205,6 +205,18 @@ def test_preset_converged_waits_for_the_curriculum_and_then_for_a_rise():
   assert make("palin", "lsam,converged").patience_from == 0
 
 
+def test_runs_of_other_protocols_end_when_they_have_solved_their_task():
+  cases = (
+    ("chomsky", "parity,nam"),
+    ("state_tracking", "S3,nam"),
+    ("recall", "nam"),
+  )
+  for config in itertools.starmap(make, cases):
+    assert (config.patience, config.patience_at) == (2, 0.999)
+    assert config.patience_metric == config.selection_metric
+  assert make("palin", "nam").patience == 0
+
+
 def test_addition_is_tested_on_a_tape_longer_than_its_tokens():
   experiment = run.make_experiment(make("fib", "nam_tm"), "")
   tapes = [

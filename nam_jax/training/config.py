@@ -91,6 +91,8 @@ class TrainConfig:
   patience_metric: str = ""
   # Updates before which evaluations do not count; a curriculum's, for example.
   patience_from: int = 0
+  # How good the metric must be for an evaluation to count; 0: however good.
+  patience_at: float = 0.0
   # Also write TensorBoard events.
   tensorboard: bool = True
   # Weights & Biases project that also receives the metrics.
@@ -124,7 +126,7 @@ class TrainConfig:
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
     """The config.json of an older version, as this version would write it."""
     new = {"patience": 0, "patience_metric": "", "patience_from": 0}
-    return new | fields
+    return new | {"patience_at": 0.0} | fields
 
 
 def from_config_dict(

@@ -17,12 +17,15 @@ def is_over(config: TrainConfig, history: Iterable[Mapping[str, Any]]) -> bool:
     history: the rows of metrics.jsonl.
   """
   sign = 1 if config.selection_mode == "max" else -1
+  enough = sign * config.patience_at if config.patience_at else -math.inf
   best, waited = -math.inf, 0
   for row in history:
     if row["kind"] != "eval" or row["step"] < config.patience_from:
       continue
     value = row.get(watched(config))
     score = -math.inf if value is None else sign * value
+    if score < enough:
+      continue
     waited = 0 if score > best else waited + 1
     best = max(best, score)
   return 0 < config.patience <= waited

@@ -52,6 +52,30 @@ def test_the_metric_the_direction_and_the_start_can_be_chosen():
   )
 
 
+@pytest.mark.parametrize(
+  ("values", "mode", "expected"),
+  [
+    ((0.5, 0.5, 0.5, 0.5), "max", False),
+    ((0.5, 0.9, 0.9, 0.9), "max", True),
+    ((0.5, 0.9, 0.8, 0.9, 0.9), "max", True),
+    ((0.5, 0.9, None, 0.9), "max", False),
+    ((0.9, 0.91, 0.92, 0.93), "max", False),
+    ((2.0, 2.0, 0.9, 0.9), "min", False),
+    ((2.0, 0.9, 0.9, 0.9), "min", True),
+  ],
+)
+def test_evaluations_that_are_not_good_enough_do_not_count(
+  values, mode, expected
+):
+  config = toy.make_config(
+    patience=2,
+    patience_metric="accuracy",
+    patience_at=0.9,
+    selection_mode=mode,
+  )
+  assert patience.is_over(config, history(*values)) == expected
+
+
 def test_a_run_that_stands_still_ends_and_stays_ended(tmp_path):
   settings = {"learning_rate": 0.0, "num_steps": 40, "patience": 2}
   result = toy.run(tmp_path / "run", toy.make_config(**settings))
