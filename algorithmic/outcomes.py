@@ -65,9 +65,8 @@ def as_record(outcomes: Mapping[Cell, Outcome]) -> list[dict[str, Any]]:
 def made(outcomes: Iterable[Outcome]) -> dict[str, str]:
   """Machines, days and commits of all runs, each named once."""
   every = sorted(outcomes, key=lambda run: run.date)
-  days = [*dict.fromkeys(run.date for run in every)]
   return {
     "machine": "; ".join(dict.fromkeys(run.machine for run in every)),
-    "date": " to ".join(dict.fromkeys((days[0], days[-1]))),
+    "date": " to ".join(dict.fromkeys((every[0].date, every[-1].date))),
     "commit": ", ".join(dict.fromkeys(run.commit for run in every)),
   }

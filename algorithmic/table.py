@@ -110,8 +110,9 @@ def _before(parser, options) -> dict[Cell, Outcome]:
     return {}
   name = _recorded_name(options)
   table = record.read_table(options.json, name)
-  if table and table["settings"] != options.extra:
-    was = " ".join(table["settings"]) or "none"
+  settings = table.get("settings", []) if table else options.extra
+  if settings != options.extra:
+    was = " ".join(settings) or "none"
     parser.error(
       f"{options.json} has {name} with other settings ({was}); choose another"
       " file for --json"
@@ -122,13 +123,15 @@ def _before(parser, options) -> dict[Cell, Outcome]:
 def _values(found: Mapping[Cell, Outcome], options):
   """(row, task) -> the values of all seeds."""
   return {
-    (row, task): [
-      found[cell].value
-      for seed in options.seeds
-      if (cell := Cell(row, task, seed)) in found
-    ]
+    (row, task): [run.value for run in _runs(found, row, task, options.seeds)]
     for row, task in itertools.product(options.rows, options.tasks)
   }
+
+
+def _runs(found, row, task, seeds):
+  """The outcomes of the seeds that are known."""
+  cells = [Cell(row, task, seed) for seed in seeds]
+  return [found[cell] for cell in cells if cell in found]
 
 
 def _lines(suite, found, rows, tasks, seeds):
@@ -148,10 +151,8 @@ def _lines(suite, found, rows, tasks, seeds):
 
 def _cell(suite, found, row, task, seeds):
   """Our number, the mean effort of a run, how many seeds, the paper's."""
-  cells = [Cell(row, task, seed) for seed in seeds]
-  runs = [found[cell] for cell in cells if cell in found]
   text = "-"
-  if runs:
+  if runs := _runs(found, row, task, seeds):
     number = suite.number(task, [run.value for run in runs])
     epochs = fmean(run.epochs for run in runs)
     minutes = fmean(run.minutes for run in runs)

@@ -125,8 +125,13 @@ class TrainConfig:
 
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
     """The config.json of an older version, as this version would write it."""
-    new = {"patience": 0, "patience_metric": "", "patience_from": 0}
-    return new | {"patience_at": 0.0} | fields
+    return {
+      "patience": 0,
+      "patience_metric": "",
+      "patience_from": 0,
+      "patience_at": 0.0,
+      **fields,
+    }
 
 
 def from_config_dict(
