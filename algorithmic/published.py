@@ -8,7 +8,7 @@ _CHOMSKY = {
   "even_pairs": (100, 100, 100, 96.4, 100),
   "modular_arithmetic": (100, 100, 100, 24.2, 100),
   "parity": (100, 100, 100, 52.0, 100),
-  "cycle_navigation": (None, None, None, 61.9, None),
+  "cycle_navigation": (100, 100, 100, 61.9, 100),
   "stack_manipulation": (56.0, 100, 100, 57.5, 59.1),
   "reverse_string": (62.0, 100, 100, 62.3, 60.9),
   "bracket_arithmetic": (41.3, 96.1, 95.4, 32.5, 59.2),
@@ -30,11 +30,7 @@ CHOMSKY_UNCHECKED = (
 )
 # Model -> task -> number.
 CHOMSKY = {
-  model: {
-    task: numbers[i]
-    for task, numbers in _CHOMSKY.items()
-    if numbers[i] is not None
-  }
+  model: {task: numbers[i] for task, numbers in _CHOMSKY.items()}
   for i, model in enumerate(_CHOMSKY_MODELS)
 }
 

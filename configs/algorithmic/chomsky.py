@@ -29,16 +29,18 @@ def get_config(arg: str = "reverse_string,nam_tm"):
   """arg: "task", "task,model" or "task,model,preset"."""
   task, _, rest = arg.partition(",")
   config = base.get_config(
-    task, rest or "nam_tm", epochs=10, protocol="chomsky"
+    task, rest or "nam_tm", epochs=10, curriculum_start=8, protocol="chomsky"
   )
+  if config.preset == "cpu":
+    config.curriculum_full_at = 1 / 3
   if task in PUBLISHED:
     config.task_kwargs = {"published": True}
   # The longest tests have 1,500 tokens.
   config.eval_batch_size = 20
   if config.model in ("nam_tm", "nam_tm_nojump"):
-    config.model_kwargs.tape_length = 64
-    config.test_kwargs = {"tape_length": 1024, "sharpen": 1.5}
-    config.sweep_kwargs = {"tape_length": 2048, "sharpen": 1.5}
+    config.model_kwargs.update({"tape_length": 64, "sharpen": 1.5})
+    config.test_kwargs = {"tape_length": 1024}
+    config.sweep_kwargs = {"tape_length": 2048}
   if config.model == "dnc":
     config.test_kwargs = {"num_slots": 512}
   if "max_len" in config.model_kwargs:
