@@ -143,13 +143,23 @@ def test_configs_of_other_protocols_build(file, arg, fields):
   config = training.from_config_dict(config, run.AlgorithmicConfig)
   assert config.task_kwargs == fields
   high = data.PROTOCOLS[file].splits["train"].high
-  assert config.curriculum_start == high
+  grows = file == "chomsky" and config.preset == "cpu"
+  assert config.curriculum_start == (8 if grows else high)
   experiment = run.make_experiment(config, "")
   preset = "-paper" if config.preset == "paper" else ""
   name = f"{config.task}-{config.model}-{file}{preset}"
   assert str(experiment.workdir) == f"runs/{name}"
-  batch = run.make_batch_fn(config, experiment.task)(0)
-  assert 0.9 * high < batch["digits"].max() <= high
+  batch_fn = run.make_batch_fn(config, experiment.task)
+  longest = batch_fn(config.num_steps // 3)["digits"].max()
+  assert 0.9 * high < longest <= high
+  assert batch_fn(0)["digits"].max() <= config.curriculum_start
+
+
+@pytest.mark.parametrize("file", ["chomsky", "state_tracking"])
+def test_machines_of_long_sequences_keep_their_heads_sharp(file):
+  config = make(file, "parity,nam_tm")
+  assert config.model_kwargs["sharpen"] == 1.5
+  assert "sharpen" not in config.test_kwargs | config.sweep_kwargs
 
 
 def test_the_chomsky_config_reads_tasks_as_their_published_code_does():
