@@ -46,6 +46,9 @@ class AlgorithmicConfig(training.TrainConfig):
   curriculum_full_at: float = 2 / 3
   # Shift samples over all columns of the longest split: learned positions.
   wide_training: bool = False
+  # Rows of similar length share a batch, which is cut after its longest row, at
+  # a multiple of so many columns; 0: all batches are as wide as the longest.
+  trim: int = 0
   # Rows per evaluation batch.
   eval_batch_size: int = 256
 
@@ -55,6 +58,13 @@ class AlgorithmicConfig(training.TrainConfig):
       raise training.UserError(
         spelling.unknown("protocol", self.protocol, data.PROTOCOLS)
       )
+    if self.trim < 0:
+      raise training.UserError(f"trim={self.trim} must not be negative")
+    if self.trim and self.wide_training:
+      raise training.UserError(
+        f"trim={self.trim} puts every sample into the first columns, where"
+        " learned positions would only know them; it needs wide_training=False"
+      )
 
   def upgraded(self, fields: dict[str, Any]) -> dict[str, Any]:
     """Adds what is new: runs of version 0.1 follow the paper.
@@ -62,7 +72,7 @@ class AlgorithmicConfig(training.TrainConfig):
     What they were tested with past the splits has changed since, and does not
     matter to the training.
     """
-    fields = super().upgraded(fields)
+    fields = {"trim": 0, **super().upgraded(fields)}
     if "protocol" in fields:
       return fields
     return {**fields, "protocol": "paper", "sweep_kwargs": self.sweep_kwargs}

@@ -106,16 +106,18 @@ def training_set(
   width: int | None = None,
   protocol: Protocol = PAPER,
   epoch: int = 0,
+  shift: bool = True,
 ) -> task.Batch:
   """The training samples of a seed; `width` defaults to the split's.
 
   A wider set lets samples shift over all columns that longer ones will use,
-  which learned positions need. Only fresh samples depend on the epoch.
+  which learned positions need. Only fresh samples depend on the epoch. Without
+  `shift`, all samples begin in the first column.
   """
   streams = (seed, protocol.splits["train"].stream)
   if protocol.fresh:
     streams = (*streams, epoch)
-  return _draw(a_task, "train", streams, width, protocol)
+  return _draw(a_task, "train", streams, width, protocol, shift)
 
 
 def validation_set(
@@ -144,31 +146,57 @@ def take(samples: task.Batch, rows: np.ndarray) -> task.Batch:
 
 
 def training_rows(
-  samples: task.Batch, seed: int, step: int, batch_size: int, max_digits: int
+  samples: task.Batch,
+  seed: int,
+  step: int,
+  batch_size: int,
+  max_digits: int,
+  similar: bool = False,
 ) -> np.ndarray:
   """The rows [b] of the training set that make up one step's batch.
 
   Steps go through the set in a new random order each epoch. Rows with more
   than `max_digits` are replaced with random allowed ones. Seed and step
-  determine the result, so a resumed run needs no other state.
+  determine the result, so a resumed run needs no other state. With `similar`,
+  rows of similar length share a batch.
   """
-  size = len(samples.digits)
-  rows = row_order.shuffled(size, batch_size, (seed, _ORDER_STREAM), step)
-  allowed = np.flatnonzero(samples.digits <= max_digits)
-  if allowed.size == 0:
+  size, order = len(samples.digits), (seed, _ORDER_STREAM)
+  is_allowed = samples.digits <= max_digits
+  if not is_allowed.any():
     raise ValueError(f"no sample has at most {max_digits} digits")
   rng = np.random.default_rng([seed, _REPLACEMENT_STREAM, step])
-  replacement = rng.choice(allowed, batch_size)
-  return np.where(samples.digits[rows] <= max_digits, rows, replacement)
+  allowed = np.flatnonzero(is_allowed)
+  if similar:
+    rows = np.where(is_allowed, np.arange(size), rng.choice(allowed, size))
+    lengths = samples.mask.sum(axis=1)[rows]
+    return rows[row_order.of_similar_length(lengths, batch_size, order, step)]
+  rows = row_order.shuffled(size, batch_size, order, step)
+  return np.where(is_allowed[rows], rows, rng.choice(allowed, batch_size))
 
 
 def training_batch(
-  samples: task.Batch, seed: int, step: int, batch_size: int, max_digits: int
+  samples: task.Batch,
+  seed: int,
+  step: int,
+  batch_size: int,
+  max_digits: int,
+  trim: int = 0,
 ) -> task.Batch:
-  """One step's batch; see `training_rows`."""
-  return take(
-    samples, training_rows(samples, seed, step, batch_size, max_digits)
+  """One step's batch; see `training_rows`.
+
+  With `trim`, rows of similar length share it, and it is cut after the last
+  real token, at a multiple of `trim` columns.
+  """
+  rows = training_rows(
+    samples, seed, step, batch_size, max_digits, similar=trim > 0
   )
+  batch = take(samples, rows)
+  if not trim:
+    return batch
+  end = np.flatnonzero(batch.mask.any(axis=0))[-1] + 1
+  width = -(-end // trim) * trim
+  *columns, digits = batch
+  return task.Batch(*(x[:, :width] for x in columns), digits)
 
 
 def max_digits(
@@ -193,13 +221,13 @@ def longest_width(a_task: task.Task, protocol: Protocol = PAPER) -> int:
   return max(split_width(a_task, name, protocol) for name in protocol.splits)
 
 
-def _draw(a_task, name, streams, width, protocol):
+def _draw(a_task, name, streams, width, protocol, shift=True):
   split = _split(name, protocol)
   rng = np.random.default_rng([*streams])
   digits = np.resize(np.arange(split.low, split.high + 1), split.size)
   if width is None:
     width = split_width(a_task, name, protocol)
-  return a_task.sample(rng, digits, width)
+  return a_task.sample(rng, digits, width, shift)
 
 
 def _split(name, protocol):

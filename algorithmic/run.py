@@ -158,6 +158,7 @@ def make_batch_fn(
       step,
       config.batch_size,
       longest,
+      config.trim,
     )
     return batch._asdict()
 
@@ -216,7 +217,9 @@ def _training_set(config, task, epoch=0):
   protocol, width = data.PROTOCOLS[config.protocol], None
   if config.wide_training:
     width = data.longest_width(task, protocol)
-  return data.training_set(task, config.seed, width, protocol, epoch)
+  return data.training_set(
+    task, config.seed, width, protocol, epoch, shift=not config.trim
+  )
 
 
 def _fingerprint(experiment):

@@ -18,13 +18,16 @@ def shuffled(
   """
   position = step * batch_size + np.arange(batch_size)
   epoch, place = np.divmod(position, length)
-  seed = seed if isinstance(seed, tuple) else (seed,)
+  seed = _entropy(seed)
   orders = {e: _order((*seed, int(e)), length) for e in np.unique(epoch)}
   return np.array([orders[e][p] for e, p in zip(epoch, place, strict=True)])
 
 
 def of_similar_length(
-  lengths: np.ndarray, batch_size: int, seed: int, step: int
+  lengths: np.ndarray,
+  batch_size: int,
+  seed: int | tuple[int, ...],
+  step: int,
 ) -> np.ndarray:
   """The rows [batch_size] of a step; rows of similar length share a batch.
 
@@ -40,6 +43,7 @@ def of_similar_length(
     step: which batch.
   """
   length = len(lengths)
+  seed = _entropy(seed)
   epoch = step * batch_size // length
   # The batches that lie in this epoch as a whole.
   first = -(-epoch * length // batch_size)
@@ -49,9 +53,9 @@ def of_similar_length(
   start = step - (step - first) % _SORTED_BATCHES
   count = min(_SORTED_BATCHES, end - start)
   place = start * batch_size - epoch * length
-  rows = _order((seed, epoch), length)[place : place + count * batch_size]
+  rows = _order((*seed, epoch), length)[place : place + count * batch_size]
   rows = rows[np.argsort(lengths[rows], kind="stable")]
-  order = np.random.default_rng((seed, start, count)).permutation(count)
+  order = np.random.default_rng((*seed, start, count)).permutation(count)
   return rows.reshape(count, batch_size)[order[step - start]]
 
 
@@ -64,6 +68,10 @@ def in_order(length: int, batch_size: int) -> Iterator[np.ndarray]:
     raise ValueError(f"batch_size must be at least 1, got {batch_size}")
   for start in range(0, length, batch_size):
     yield np.minimum(np.arange(start, start + batch_size), length - 1)
+
+
+def _entropy(seed):
+  return seed if isinstance(seed, tuple) else (seed,)
 
 
 @functools.lru_cache(maxsize=4)

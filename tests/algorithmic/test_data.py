@@ -219,6 +219,48 @@ def test_curriculum_draws_new_rows_each_step(samples):
   assert len(set(first) | set(second)) > 100
 
 
+@pytest.fixture(scope="module")
+def unshifted():
+  return data.training_set(PALIN, 0, shift=False)
+
+
+def cut(unshifted, step, max_digits=10):
+  return data.training_batch(unshifted, 0, step, 64, max_digits, trim=8)
+
+
+def test_cut_batches_are_of_similar_length_and_lose_no_token(unshifted):
+  batches = [cut(unshifted, step) for step in range(400)]
+  widths = [batch.inputs.shape[1] for batch in batches]
+  assert set(widths) == {8, 16, 24}  # 10 digits are 24 tokens
+  assert np.mean(widths) < 18
+  spread = [batch.digits.max() - batch.digits.min() for batch in batches]
+  assert np.mean(spread) < 1
+  assert abs(np.corrcoef(widths, np.arange(400))[0, 1]) < 0.2
+  for batch in batches:
+    assert batch.mask[:, 0].all()
+    assert batch.mask.shape == batch.targets.shape == batch.inputs.shape
+    wanted = 2 * batch.digits + 4
+    np.testing.assert_array_equal(batch.mask.sum(axis=1), wanted)
+
+
+def test_cut_batches_visit_every_row_once_an_epoch(unshifted):
+  for first in (0, 400):
+    seen = np.concatenate(
+      [
+        data.training_rows(unshifted, 0, step, 64, 10, similar=True)
+        for step in range(first, first + 400)
+      ]
+    )
+    np.testing.assert_array_equal(np.sort(seen), np.arange(25_600))
+
+
+def test_cut_batches_follow_the_curriculum(unshifted):
+  batches = [cut(unshifted, step, max_digits=3) for step in range(50)]
+  assert {x for batch in batches for x in batch.digits} == {1, 2, 3}
+  assert {batch.inputs.shape[1] for batch in batches} == {8, 16}
+  assert_equal(batches[7], cut(unshifted, 7, max_digits=3))
+
+
 def test_curriculum_that_allows_nothing_is_refused(samples):
   long = data.take(samples, np.flatnonzero(samples.digits > 4))
   with pytest.raises(ValueError, match="at most 4 digits"):

@@ -183,9 +183,9 @@ def test_another_protocol_has_other_sets_and_new_samples_every_epoch(
   drawn = []
   draw = data.training_set
 
-  def recorded(task, seed, width, protocol, epoch):
+  def recorded(task, seed, width, protocol, epoch, shift):
     drawn.append(epoch)
-    return draw(task, seed, width, protocol, epoch)
+    return draw(task, seed, width, protocol, epoch, shift)
 
   monkeypatch.setattr(data, "training_set", recorded)
   run(
