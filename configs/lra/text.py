@@ -48,7 +48,7 @@ PRESETS = {
     dropout_rate=0.1,
   )
   | {"task_kwargs": {"max_length": 4096}},
-  "cpu": base.cpu(2500, 32, num_layers=3, merge=(1, 4, 1))
+  "cpu": base.cpu(3600, 32, num_layers=3, merge=(1, 4, 1), dropout_rate=0.1)
   | {"trim": 512, "task_kwargs": {"max_length": 2048}},
   "plain": {
     **base.PLAIN_TEXT,
