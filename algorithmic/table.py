@@ -27,7 +27,8 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
   add(
     "--json",
     type=record.table_file,
-    help="file of tables to add to; what it has is not run again",
+    help="file of tables to add to, after every run; what it has is not run"
+    " again",
   )
   add("--picture", type=Path, help="file to draw the curves of recall in")
   options = tables.parse(table, parser, argv)
@@ -40,22 +41,29 @@ def main(argv: Sequence[str], usage: str = __doc__) -> int:
       options.seeds, options.tasks, options.rows
     )
   }
+  missing = {cell: run for cell, run in runs.items() if cell not in before}
+
+  def gather():
+    """All runs that are known by now, which it records."""
+    new = {
+      cell: results
+      for cell, run in missing.items()
+      if (results := run.results())
+    }
+    # Another process may have recorded more in the meantime.
+    found = _before(parser, options) | outcomes.of(suite, new)
+    if options.json and found:
+      _record(suite, options, found, parser)
+    return found
+
   failed = 0
   if not options.show:
-    missing = [run for cell, run in runs.items() if cell not in before]
-    failed = tables.complete(table, missing, options.jobs)
-  new = {
-    cell: results
-    for cell, run in runs.items()
-    if cell not in before and (results := run.results())
-  }
-  found = before | outcomes.of(suite, new)
+    failed = tables.complete(table, missing.values(), options.jobs, gather)
+  found = gather()
   lines = _lines(suite, found, options.rows, options.tasks, options.seeds)
   print(tables.as_text(lines, options.markdown))
   if options.picture:
     pictures.save_recall(options.picture, _values(found, options))
-  if options.json and found:
-    _record(suite, options, found, parser)
   return int(failed > 0)
 
 

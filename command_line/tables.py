@@ -117,8 +117,16 @@ def make_run(
   return Run(workdir, tuple(arguments))
 
 
-def complete(table: Table, runs: Iterable[Run], jobs: int) -> int:
-  """Runs what is not finished, `jobs` at a time; returns how many failed."""
+def complete(
+  table: Table,
+  runs: Iterable[Run],
+  jobs: int,
+  after: Callable[[], object] = lambda: None,
+) -> int:
+  """Runs what is not finished, `jobs` at a time; returns how many failed.
+
+  After each of them, in turn, it calls `after`.
+  """
   cores = machine.cores()
   share = len(cores) // jobs if jobs > 1 else 0
   shares = queue.SimpleQueue()
@@ -127,8 +135,11 @@ def complete(table: Table, runs: Iterable[Run], jobs: int) -> int:
   with futures.ThreadPoolExecutor(
     jobs, initializer=lambda: machine.pin(shares.get())
   ) as pool:
-    start = functools.partial(_start, _ROOT / table.script)
-    return sum(status != 0 for status in pool.map(start, runs))
+    start, failed = functools.partial(_start, _ROOT / table.script), 0
+    for status in pool.map(start, runs):
+      failed += status != 0
+      after()
+  return failed
 
 
 def as_text(rows: Sequence[Sequence[str]], markdown: bool) -> str:

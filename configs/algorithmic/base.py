@@ -4,8 +4,8 @@ A config file is chosen with model and preset as
 `--config=configs/algorithmic/palin.py:nam_tm,paper`. Preset `cpu`, the default,
 has about 120 thousand parameters and takes minutes on two cores; `converged`
 has the same sizes, and trains for up to 60 epochs, until the token accuracy on
-ID has not risen for eight; preset `paper` has the sizes of Table 1 and its 200 epochs,
-for a GPU.
+ID has not risen for eight; preset `paper` has the sizes of Table 1 and its 200
+epochs, for a GPU.
 
 All keys that are not set here have the defaults of `TrainConfig` and of
 `AlgorithmicConfig`; any of them can be given as `--config.<key>=<value>`.

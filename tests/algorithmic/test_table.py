@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 
 import pytest
 
@@ -271,6 +272,41 @@ def test_a_recorded_table_grows_without_its_folders(
     capsys.readouterr().err
   )
   assert len(json.loads(file.read_text())) == 1
+
+
+def test_a_table_is_recorded_after_every_run(tmp_path, monkeypatch):
+  file, recorded = tmp_path / "results.json", []
+  call = ["--suite=recall", "--tasks=recall-16", f"--json={file}"]
+
+  def runs():
+    if not file.exists():
+      return []
+    made = json.loads(file.read_text())["algorithmic_recall"]["runs"]
+    return [(run["row"], run["seed"]) for run in made]
+
+  def fake_run(command, stdout, stderr):
+    patience = time.monotonic() + 60
+    while recorded and not runs() and time.monotonic() < patience:
+      time.sleep(0.01)  # the first run is being recorded
+    recorded.append(runs())
+    (workdir,) = [w for w in map(str, command) if w.startswith("--workdir=")]
+    name = workdir.rpartition("/")[2]
+    finish_protocol(tmp_path, name, "recall", lambda _: 0.5)
+    if len(recorded) == 2:  # another process records its own run
+      folder = tmp_path / "other"
+      folder.mkdir()
+      finish_protocol(folder, "recall-16-linear-cpu-7", "recall", lambda _: 1.0)
+      other = ["--models=linear", "--seeds=7", "--show", f"--folder={folder}"]
+      table.main([*call, *other])
+    return subprocess.CompletedProcess(command, 0)
+
+  monkeypatch.setattr(subprocess, "run", fake_run)
+  made = {"date": "2026-11-19", "commit": "abc1234"}
+  monkeypatch.setattr(record, "when", made.copy)
+  models = ["--models=nam,linear", "--seeds=0", f"--folder={tmp_path}"]
+  assert table.main([*call, *models]) == 0
+  assert recorded == [[], [("nam", 0)]]
+  assert set(runs()) == {("nam", 0), ("linear", 0), ("linear", 7)}
 
 
 def test_suites_name_tasks_and_models_that_exist():
