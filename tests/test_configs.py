@@ -143,8 +143,8 @@ def test_configs_of_other_protocols_build(file, arg, fields):
   config = training.from_config_dict(config, run.AlgorithmicConfig)
   assert config.task_kwargs == fields
   high = data.PROTOCOLS[file].splits["train"].high
-  grows = file == "chomsky" and config.preset == "cpu"
-  assert config.curriculum_start == (8 if grows else high)
+  start = {"chomsky": 8, "state_tracking": 3}.get(file, high)
+  assert config.curriculum_start == (start if config.preset == "cpu" else high)
   experiment = run.make_experiment(config, "")
   preset = "-paper" if config.preset == "paper" else ""
   name = f"{config.task}-{config.model}-{file}{preset}"
@@ -153,7 +153,7 @@ def test_configs_of_other_protocols_build(file, arg, fields):
   knows_positions = config.model in ("transformer", "linear")
   is_cut = config.preset == "cpu" and not knows_positions
   assert (config.trim > 0) == is_cut
-  first = config.num_steps // 3
+  first = config.num_steps // 2
   longest = max(
     batch_fn(step)["digits"].max() for step in range(first, first + 50)
   )

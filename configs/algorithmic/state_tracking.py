@@ -5,7 +5,9 @@ python train_algorithmic.py \\
 
 The protocol of Grazzi et al. 2024 (arXiv 2411.12537). The task is `parity`,
 `cycle_navigation`, `modular_arithmetic`, `bracket_arithmetic`, or a group, such
-as S3, S5, A5 or Z60, whose product so far is asked for at every element.
+as S3, S5, A5 or Z60, whose product so far is asked for at every element. Short
+sequences come first: where only the last token is asked for, long ones teach
+nothing at the start.
 """
 
 from configs.algorithmic import base
@@ -24,8 +26,14 @@ def get_config(arg: str = "parity,nam"):
   if task[:1] in ("S", "A", "Z"):
     task, fields = "group", {"group": task, "every": True}
   config = base.get_config(
-    task, rest or "nam", epochs=10, protocol="state_tracking"
+    task,
+    rest or "nam",
+    epochs=30,
+    curriculum_start=3,
+    protocol="state_tracking",
   )
+  if config.preset == "cpu":
+    config.curriculum_full_at = 1 / 2
   config.task_kwargs = fields
   config.eval_batch_size = 128
   if config.model in ("nam_tm", "nam_tm_nojump"):
