@@ -12,8 +12,9 @@ from command_line import tool
 
 def main(arguments: list[str] | None = None) -> None:
   """Runs the command line."""
+  width = max(map(len, registry.TASKS)) + 2
   summaries = (
-    f"  {name:20}{task_class.__doc__.splitlines()[0]}"
+    f"  {name:{width}}{task_class.__doc__.splitlines()[0]}"
     for name, task_class in registry.TASKS.items()
   )
   parser = tool.make_parser(

@@ -231,7 +231,7 @@ def cut(unshifted, step, max_digits=10):
 def test_cut_batches_are_of_similar_length_and_lose_no_token(unshifted):
   batches = [cut(unshifted, step) for step in range(400)]
   widths = [batch.inputs.shape[1] for batch in batches]
-  assert set(widths) == {8, 16, 24}  # 10 digits are 24 tokens
+  assert set(widths) == {8, 16, 24}  # 10 digits are 23 tokens
   assert np.mean(widths) < 18
   spread = [batch.digits.max() - batch.digits.min() for batch in batches]
   assert np.mean(spread) < 1
@@ -239,7 +239,7 @@ def test_cut_batches_are_of_similar_length_and_lose_no_token(unshifted):
   for batch in batches:
     assert batch.mask[:, 0].all()
     assert batch.mask.shape == batch.targets.shape == batch.inputs.shape
-    wanted = 2 * batch.digits + 4
+    wanted = 2 * batch.digits + 3
     np.testing.assert_array_equal(batch.mask.sum(axis=1), wanted)
 
 
