@@ -99,8 +99,9 @@ SIZES = {
 }
 
 SIZES["converged"] = SIZES["cpu"]
-# With preset `cpu`, runs of the other protocols than the paper's end when so
-# many more epochs bring nothing to an accuracy that is at least this good.
+# With preset `cpu`, runs of other protocols than the paper's end when so many
+# more epochs bring nothing to an accuracy that is at least this good; those of
+# state tracking go on.
 SOLVED, SOLVED_FOR = 0.999, 2
 # Of preset `converged`: epochs at most, epochs without a better accuracy after
 # which a run ends, and the share of the run that a curriculum takes.
