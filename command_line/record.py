@@ -4,6 +4,7 @@ import argparse
 import datetime
 import json
 import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,11 @@ def read_table(file: Path, name: str) -> dict[str, Any] | None:
 
 
 def write_table(file: Path, name: str, table: Mapping[str, Any]) -> None:
-  """Replaces a table in a file like docs/results.json, which may be new."""
+  """Replaces a table in a file like docs/results.json, which may be new.
+
+  The file changes all at once: nobody reads half of it, and a process that is
+  stopped while it writes loses nothing.
+  """
   written = {**_tables(file), name: table}
 
   def text(value):
@@ -99,7 +104,10 @@ def write_table(file: Path, name: str, table: Mapping[str, Any]) -> None:
     f"{text(key)}: {block('{', [field(*f) for f in table.items()], '}', 2)}"
     for key, table in written.items()
   ]
-  file.write_text(block("{", blocks, "}", 0) + "\n", encoding="utf-8")
+  with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+    whole = Path(folder) / file.name
+    whole.write_text(block("{", blocks, "}", 0) + "\n", encoding="utf-8")
+    whole.replace(file)
 
 
 def _tables(file):

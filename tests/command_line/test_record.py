@@ -18,6 +18,24 @@ def test_a_table_goes_to_a_new_file_and_to_an_old_one(tmp_path):
   assert record.read_table(file, "second")["rows"] == [{"x": "second"}]
 
 
+def test_a_writer_that_is_stopped_leaves_the_file_as_it_was(
+  tmp_path, monkeypatch
+):
+  file = tmp_path / "tables.json"
+  record.write_table(file, "first", {"columns": ["x"], "rows": []})
+  before = file.read_text()
+
+  def write_half(path, text, encoding):
+    path.write_bytes(text[: len(text) // 2].encode(encoding))
+    raise OSError("no space left on device")
+
+  monkeypatch.setattr(type(file), "write_text", write_half)
+  with pytest.raises(OSError, match="no space left"):
+    record.write_table(file, "second", {"columns": ["x"], "rows": []})
+  assert file.read_text() == before
+  assert [*tmp_path.iterdir()] == [file]
+
+
 @pytest.mark.parametrize("content", ["", "[1]", "{", "\udcff"])
 def test_what_is_no_file_of_tables_is_refused_at_once(tmp_path, content):
   file = tmp_path / "tables.json"
