@@ -166,7 +166,7 @@ def test_configs_of_other_protocols_build(file, arg, fields):
 def test_machines_of_long_sequences_keep_their_heads_sharp(file):
   config = make(file, "parity,nam_tm")
   assert config.model_kwargs["sharpen"] == 1.5
-  assert config.test_kwargs["sharpen"] == config.sweep_kwargs["sharpen"] == 3
+  assert config.test_kwargs["sharpen"] == config.sweep_kwargs["sharpen"] == 2.5
 
 
 def test_the_chomsky_config_reads_tasks_as_their_published_code_does():

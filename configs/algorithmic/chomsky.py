@@ -39,8 +39,8 @@ def get_config(arg: str = "reverse_string,nam_tm"):
   config.eval_batch_size = 20
   if config.model in ("nam_tm", "nam_tm_nojump"):
     config.model_kwargs.update({"tape_length": 64, "sharpen": 1.5})
-    config.test_kwargs = {"tape_length": 1024, "sharpen": 3}
-    config.sweep_kwargs = {"tape_length": 2048, "sharpen": 3}
+    config.test_kwargs = {"tape_length": 1024, "sharpen": 2.5}
+    config.sweep_kwargs = {"tape_length": 2048, "sharpen": 2.5}
   if config.model == "dnc":
     config.test_kwargs = {"num_slots": 512}
   if "max_len" in config.model_kwargs:
