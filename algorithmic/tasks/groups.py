@@ -66,11 +66,12 @@ class GroupWord(strings.VerdictTask):
   _bcf_ME
   _bcf_cE
 
-  `every=True` asks for the product so far at every element, in its place:
+  `every=True` asks for the product so far at every element, in its place. Here,
+  too, a first token tells a memory where to start:
 
   >>> print(GroupWord(group="Z7", every=True).example("bbgg"))
-  bbgg
-  bcba
+  _bbgg
+  _bcba
   """
 
   name = "group"
@@ -102,14 +103,15 @@ class GroupWord(strings.VerdictTask):
 
   def sequence_length(self, digits: int) -> int:
     """d elements, and what surrounds them."""
-    return digits if self.every else super().sequence_length(digits)
+    return digits + 1 if self.every else super().sequence_length(digits)
 
   def complete(self, string: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`_ s _ M E`, or s and the products so far."""
+    """`_ s _ M E`, or `_ s` and the product so far."""
     if not self.every:
       return super().complete(string)
-    given = string != layout.PAD
-    return string, np.where(given, self.so_far(string), layout.PAD)
+    product = np.where(string == layout.PAD, layout.PAD, self.so_far(string))
+    bar = layout.DELIMITER
+    return layout.join(bar, string), layout.join(bar, product)
 
   def answer(self, string: np.ndarray) -> np.ndarray:
     """The product of all elements."""
@@ -129,7 +131,7 @@ class GroupWord(strings.VerdictTask):
     """The mask, or every element."""
     if not self.every:
       return super().counted(inputs, targets)
-    return inputs != layout.PAD
+    return inputs >= layout.VOCAB_SIZE
 
 
 def _is_even(permutation):

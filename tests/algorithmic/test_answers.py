@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from algorithmic.tasks import groups, registry
+from algorithmic.tasks import groups, layout, registry
 
 # Each solver takes the parts between the delimiters and the number of digits,
 # checks that the question is valid, and returns the answer as text.
@@ -355,8 +355,9 @@ def test_products_of_a_group_so_far(name):
   batch = task.sample(np.random.default_rng(0), np.resize(range(1, 61), 120))
   every = groups.elements(name)
   for row in range(120):
-    real = batch.mask[row]
-    assert batch.loss_mask[row, real].all()
+    first, *real = np.flatnonzero(batch.mask[row])
+    assert batch.inputs[row, first] == layout.DELIMITER
+    assert np.flatnonzero(batch.loss_mask[row]).tolist() == real
     places = list(range(len(every[0])))  # of each object
     tokens = batch.inputs[row, real], batch.targets[row, real]
     for element, product in zip(*tokens, strict=True):

@@ -105,7 +105,7 @@ def test_hand_computed_samples_that_are_answered_in_place():
   shown = TASKS["recall, repeated"].example("aAbBaCbAaB", "ab")
   assert shown == "aAbBaCbAaB_ab\naAbBaCbAaB_BA"
   task = registry.make_task("group", group="Z2", every=True)
-  assert task.example("babb") == "babb\nbbab"  # the parity of the b
+  assert task.example("babb") == "_babb\n_bbab"  # the parity of the b
 
 
 @pytest.mark.parametrize("name", registry.TASKS)
