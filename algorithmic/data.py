@@ -82,7 +82,7 @@ PROTOCOLS = {
   ),
   # Arora et al. 2023 (2312.04927): no longer than in training.
   "recall": Protocol(
-    {"train": Split(1, 1, 64, 25_600), "id": Split(2, 1, 64, 1_024)},
+    {"train": Split(1, 1, 32, 25_600), "id": Split(2, 1, 32, 1_024)},
     ("id",),
   ),
 }

@@ -14,7 +14,7 @@ Value = Any  # what a table keeps of them: a number or several
 
 _CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "algorithmic"
 # Numbers of pairs that a cell of recall shows.
-PAIRS = (8, 16, 32, 64)
+PAIRS = (4, 8, 16, 32)
 
 
 class Row(NamedTuple):

@@ -131,12 +131,12 @@ LONGEST_TRAINED = {
   "paper": 10,
   "chomsky": 40,
   "state_tracking": 40,
-  "recall": 64,
+  "recall": 32,
 }
 # Batches of similar length are cut at a multiple of so many columns, except for
 # models that know positions: a few widths to compile, and half the time. The
 # table of the paper has preset `cpu` without it.
-TRIM = {"paper": 8, "chomsky": 32, "state_tracking": 16, "recall": 64}
+TRIM = {"paper": 8, "chomsky": 32, "state_tracking": 16, "recall": 32}
 
 
 def get_config(

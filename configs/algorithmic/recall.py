@@ -1,4 +1,4 @@
-"""Associative recall: 1 to 64 pairs of keys and values.
+"""Associative recall: 1 to 32 pairs of keys and values.
 
 python train_algorithmic.py --config=configs/algorithmic/recall.py:nam
 python train_algorithmic.py --config=configs/algorithmic/recall.py:nam,repeated

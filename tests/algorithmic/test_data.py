@@ -50,7 +50,7 @@ def test_splits_have_the_papers_sizes_spread_evenly(name, lengths, size):
     ("paper", range(1, 11), range(5, 17)),
     ("chomsky", range(1, 41), range(1, 501)),
     ("state_tracking", range(3, 41), range(3, 257)),
-    ("recall", range(1, 65), range(1, 65)),
+    ("recall", range(1, 33), range(1, 33)),
   ],
 )
 def test_protocols_test_every_length_in_one_set(name, train, tested):

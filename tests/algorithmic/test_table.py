@@ -192,7 +192,7 @@ def test_recall_shows_and_draws_accuracy_by_pairs(tmp_path, capsys):
   picture = tmp_path / "pictures" / "recall.png"
   few = ["--tasks=recall-16,repeated-16", "--models=nam,linear"]
   table.main([*arguments, *few, f"--picture={picture}"])
-  assert "94/88/75/50 [4 ep" in capsys.readouterr().out
+  assert "97/94/88/75 [4 ep" in capsys.readouterr().out
   assert picture.read_bytes().startswith(b"\x89PNG")
   table.main([*arguments, "--tasks=repeated-16", f"--picture={picture}"])
   assert "no run of recall is finished" in capsys.readouterr().out
@@ -244,7 +244,7 @@ def test_a_recorded_table_grows_without_its_folders(
   assert "50/50/50/50 [4 ep, 2.1 min]" in call("first", *first)[-1]
   (run,) = json.loads(file.read_text())["algorithmic_recall"]["runs"]
   assert (run["row"], run["task"], run["seed"]) == ("nam", "recall-16", 0)
-  assert run["value"] == [0.5] * 64
+  assert run["value"] == [0.5] * 32
   # The folder is gone: only what was not recorded is run.
   finished("second", "recall-16-nam-cpu-1", 1.0)
   lines = call("second", *first, "--seeds=0,1,2")
