@@ -143,18 +143,27 @@ def _text(numbers, form):
 _ERASE = "--config.model_kwargs.max_erase="
 _DECAY = "--config.model_kwargs.decay=head"
 _WRITES = "--config.model_kwargs.num_writes="
+_NO_STATE = ("--config.model_kwargs.state_features=0",)
 _CELLS = "A cell also has the epochs and minutes of a run, averaged over seeds."
 
 SUITES = {
   "paper": Suite(
     "sequence accuracy in percent on ID/OD-easy/OD-hard",
     paper.TASKS,
-    {model: Row(model) for model in paper.ACCURACY},
+    {
+      **{model: Row(model) for model in paper.ACCURACY},
+      "nam_tm_nostate": Row("nam_tm", _NO_STATE),
+      "nam_tm_nojump_nostate": Row("nam_tm_nojump", _NO_STATE),
+    },
     _papers_config,
     _splits,
     _means,
     beside=_papers,
-    notes=("Several seeds are averaged.", _CELLS),
+    notes=(
+      "Several seeds are averaged.",
+      _CELLS,
+      "The rows `nostate` have no LSTM in the read-out.",
+    ),
   ),
   "chomsky": Suite(
     "token accuracy in percent, averaged over the lengths 41 to 500",

@@ -122,9 +122,15 @@ def test_other_suites_pass_their_settings_to_the_script(tmp_path, monkeypatch):
       "--config.model_kwargs.emb_dim=32",
     ]
   ]
+  assert call("paper", "--tasks=fib", "--models=nam_tm_nojump_nostate") == [
+    [
+      "fib.py:nam_tm_nojump,cpu",
+      "--config.model_kwargs.state_features=0",
+    ]
+  ]
   assert len(call("chomsky")) == 15 * 3
   assert len(call("chomsky", "--models=lstm", "--preset=converged")) == 15
-  assert len({path.name for path in tmp_path.iterdir()}) == 1 + 1 + 1 + 45 + 15
+  assert len({path.name for path in tmp_path.iterdir()}) == 4 + 45 + 15
 
 
 def test_chomsky_counts_lengths_from_41_and_the_best_seed(tmp_path, capsys):
