@@ -62,7 +62,7 @@ PROTOCOLS = {
   "chomsky": Protocol(
     {
       "train": Split(1, 1, 40, 25_600),
-      "id": Split(2, 1, 40, 1_024),
+      "id": Split(2, 1, 40, 480),
       "to_100": Split(3, 41, 100, 240),
       "to_200": Split(4, 101, 200, 200),
       "to_300": Split(8, 201, 300, 200),
