@@ -202,9 +202,9 @@ SUITES = {
     _scaled,
     _text(published.STATE_TRACKING, "{:.3f}"),
     notes=(
-      "`nam` and `deltanet_pe2` erase with p_e up to 2, `nam_pe1` and `deltanet`"
-      " up to 1; `nam_fading` also has a decay per head, and others have several"
-      " writes per token.",
+      "`nam` and `deltanet_pe2` erase with p_e up to 2, `nam_pe1` and"
+      " `deltanet` up to 1; `nam_fading` also has a decay per head, and others"
+      " have several writes per token.",
       "Of several seeds, the best counts; their mean is in brackets.",
       _CELLS,
       f"Published: {published.STATE_TRACKING_SOURCE}.",

@@ -38,7 +38,8 @@ def claimed(
 ) -> Generator[None]:
   """A context in which the folder belongs to this run alone.
 
-  A folder of another run raises `UserError`, and nothing in it is changed.
+  A folder of another run raises `UserError`, and nothing in it is changed. One
+  whose run never began, because its step did not fit into memory, is free.
   """
   _check_claim(workdir, config, fingerprint)
   with owned(workdir):
@@ -156,14 +157,26 @@ def _check_claim(workdir, config, fingerprint):
   """Whether the folder holds this run; raises if it holds another."""
   with _writing(workdir):
     names = set(os.listdir(workdir)) if Path(workdir).exists() else set()
-  if "config.json" in names:
-    check_same(workdir, config, fingerprint)
-  elif foreign := names.intersection(_PRODUCTS):
-    raise UserError(
-      f"{workdir} has no config.json but holds {', '.join(sorted(foreign))}"
-      " from some other run; choose another workdir"
-    )
-  return "config.json" in names
+  if "config.json" not in names:
+    if foreign := names.intersection(_PRODUCTS):
+      raise UserError(
+        f"{workdir} has no config.json but holds {', '.join(sorted(foreign))}"
+        " from some other run; choose another workdir"
+      )
+    return False
+  if not _has_begun(Path(workdir)):
+    return False
+  check_same(workdir, config, fingerprint)
+  return True
+
+
+def _has_begun(workdir):
+  """Whether a run left more than its settings: it may have been refused."""
+  return (
+    (workdir / "results.json").exists()
+    or any(file.stat().st_size for file in workdir.glob("metrics*.jsonl"))
+    or any((workdir / "checkpoints").glob("*"))
+  )
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """A step that does not fit is refused before it runs."""
 
+import json
 import types
 
 import jax
@@ -45,6 +46,17 @@ def test_a_run_that_does_not_fit_makes_no_step(tmp_path, monkeypatch):
   with pytest.raises(training.UserError, match=r"needs 0\.0 GiB"):
     toy.run(tmp_path, toy.make_config())
   assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_after_that_the_folder_takes_other_settings(tmp_path, monkeypatch):
+  with monkeypatch.context() as small:
+    small.setattr(device_memory, "bytes_available", lambda: 2000)
+    with pytest.raises(training.UserError, match=r"needs 0\.0 GiB"):
+      toy.run(tmp_path, toy.make_config())
+  result = toy.run(tmp_path, toy.make_config(accumulate_steps=2))
+  assert int(result.state.step) == 20
+  config = json.loads((tmp_path / "config.json").read_text())
+  assert config["accumulate_steps"] == 2
 
 
 def test_every_shape_is_compiled_and_checked_once(monkeypatch):
