@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, ScalarFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 # Distinguishable with any kind of colour vision (Okabe & Ito 2008).
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
@@ -277,7 +277,7 @@ def curves(
     axes.set(title=title, xlabel=xlabel)
     if "x" in log:
       axes.set_xscale("log", base=2)
-      axes.xaxis.set_major_formatter(ScalarFormatter())
+      axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     if "y" in log:
       axes.set_yscale("log")
     axes.grid(color=GREY, alpha=0.3)
