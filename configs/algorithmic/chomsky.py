@@ -37,10 +37,7 @@ def get_config(arg: str = "reverse_string,nam_tm"):
     config.task_kwargs = {"published": True}
   # The longest tests have 1,500 tokens.
   config.eval_batch_size = 20
-  if config.model in ("nam_tm", "nam_tm_nojump"):
-    config.model_kwargs.update({"tape_length": 64, "sharpen": 1.5})
-    config.test_kwargs = {"tape_length": 1024, "sharpen": 2.5}
-    config.sweep_kwargs = {"tape_length": 2048, "sharpen": 2.5}
+  base.lengthen_tapes(config, 1024)
   if config.model == "dnc":
     config.test_kwargs = {"num_slots": 512}
   if "max_len" in config.model_kwargs:

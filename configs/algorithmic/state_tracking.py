@@ -39,10 +39,7 @@ def get_config(arg: str = "parity,nam"):
     config.curriculum_full_at = 1 / 2
   config.task_kwargs = fields
   config.eval_batch_size = 128
-  if config.model in ("nam_tm", "nam_tm_nojump"):
-    config.model_kwargs.update({"tape_length": 64, "sharpen": 1.5})
-    config.test_kwargs = {"tape_length": 512, "sharpen": 2.5}
-    config.sweep_kwargs = {"tape_length": 1024, "sharpen": 2.5}
+  base.lengthen_tapes(config, 512)
   if "max_len" in config.model_kwargs:
     config.model_kwargs.max_len = 320
   return config

@@ -164,8 +164,9 @@ def _check_claim(workdir, config, fingerprint):
         " from some other run; choose another workdir"
       )
     return False
-  if not _has_begun(Path(workdir)):
-    return False
+  with _writing(workdir):
+    if not _has_begun(Path(workdir)):
+      return False
   check_same(workdir, config, fingerprint)
   return True
 
